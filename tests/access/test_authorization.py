@@ -62,9 +62,3 @@ class AuthorizationTests(SynchronousTestCase):
         for path in PROBE_PATHS:
             found = authorize(None, path, None, metrics_path="/metrics", has_group=True)
             self.assertEqual("unauthorized", found)
-
-    @given(PATHS, st.sampled_from(("acme", "")) | st.text())
-    def test_limited(self, path: str, account: str) -> None:
-        """A limited token shows no other account on any path."""
-        found = verdict(ACME, f"/{path}", account)
-        self.assertEqual(account == "acme", found == "full")

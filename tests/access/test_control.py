@@ -84,13 +84,6 @@ class AccessControlTests(SynchronousTestCase):
                 self.load(web, WEB_BEARER_TOKENS_FILE=tokens)
             self.assertIs(retryable, raised.exception.retryable)
 
-    def test_never_open(self) -> None:
-        """Only the metrics, the list of targets and the look-up can be open."""
-        for path in ("/debug/pprof", "/", "/health", "/metrics/", "/lookup.csv"):
-            [problem] = self.why_not("", WEB_OPEN_PATHS=path)
-            wanted = "it must be /metrics, /sd or /lookup"
-            self.assertIn(f"{path!r} is not allowed: {wanted}", problem)
-
     def test_warning(self) -> None:
         """A hash that slows all logins is logged when the file is read."""
         self.load(USERS.replace("$04$", "$18$"))

@@ -181,14 +181,3 @@ class PasswordsTests(SynchronousTestCase):
         threads = ThreadPool()  # never starts
         compare = compare_in_thread(MemoryReactorClock(), lambda: threads)  # type: ignore[arg-type]
         self.assertNoResult(compare(b"1", b"digest"))
-
-    def test_no_thread(self) -> None:
-        """If no thread can be started, the next comparison still begins."""
-
-        def fail(_password: bytes, _digest: bytes) -> Deferred[bool]:
-            raise RuntimeError("can't start new thread")
-
-        self.passwords = Passwords(fail)
-        for _ in range(2):
-            self.assertIs(False, self.successResultOf(self.check(b"1")))
-        self.assertEqual(2, len(self.flushLoggedErrors(RuntimeError)))

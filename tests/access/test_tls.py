@@ -13,7 +13,6 @@ from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from api_exporter.access import tls
 from api_exporter.access.tls import NO_RENEGOTIATION, make_context, set_curves
-from api_exporter.access.web_config import CIPHERS
 from api_exporter.settings.errors import ConfigurationError
 from tests.access.folder import DAMAGED, SERVER, UNREADABLE, Folder, rsa_key
 from tests.authority import Authority, Issued
@@ -128,11 +127,6 @@ class ContextTests(SynchronousTestCase):
             there.set_cipher_list(cipher)
             self.assertFalse(self.agreed("", there))
             self.assertTrue(self.agreed(f"  cipher_suites: [{name}]\n", there))
-
-    def test_all_ciphers(self) -> None:
-        """OpenSSL has all of Go's ciphers."""
-        for cipher in CIPHERS.values():
-            SSL.Context(SSL.TLS_SERVER_METHOD).set_cipher_list(cipher.encode())
 
     def test_no_cipher(self) -> None:
         """Ciphers that OpenSSL does not have are reported at the start."""
@@ -285,18 +279,6 @@ class ContextTests(SynchronousTestCase):
             told = str(raised.exception).removeprefix(f"{folder.file}:")
             self.assertTrue(told.startswith(expected), told)
             self.assertNotIn("SECRET", told)
-
-    def test_kinds_of_keys(self) -> None:
-        """A key of another type than the certificate's is reported with its place."""
-        elliptic, rsa = Folder.server, Folder.authority.server(rsa_key())
-        for one, other in ((elliptic, rsa), (rsa, elliptic)):
-            one.write(self.folder.path, "server")
-            (self.folder.path / "server.key").write_bytes(other.key)
-            self.assertEqual(
-                " tls_server_config.key_file: the key does not belong to the"
-                " certificate",
-                self.why_not(""),
-            )
 
     def test_chain(self) -> None:
         """The chain of the certificate is sent."""

@@ -19,7 +19,7 @@ from api_exporter.settings.addresses import parse_addresses
 from api_exporter.settings.environment import read_settings
 from api_exporter.upstream.advice import advice
 from tests.parts import refusal
-from tests.web.watched import Watched
+from tests.web.watched import QUIET, Watched, lost_routes
 
 RUNBOOKS = "/usr/share/runbooks.html"
 LIMITED = UpstreamError("rate_limited", "429")
@@ -45,11 +45,7 @@ class CheckTests(SynchronousTestCase):
     def quiet(self) -> Watched:
         """Return a network without findings."""
         watched = Watched(peers=14)
-        watched.bodies = {
-            "api/groups": b"[]",
-            "api/users": b'[{"id":"me","is_current":true,"is_service_user":true}]',
-            "api/users/me/tokens": b"[]",
-        }
+        watched.bodies = {**QUIET}
         return watched
 
     def test_columns(self) -> None:
@@ -157,18 +153,9 @@ class CheckTests(SynchronousTestCase):
 
     def test_attention(self) -> None:
         """Findings have time and runbook, and names cannot begin a line."""
-        watched = self.quiet()
-        body = [
-            {
-                "id": f"{n}",
-                "network_id": f"{n}\n\x1b[2J",
-                "network": "::/0",
-                "enabled": True,
-            }
-            for n in range(51)
-        ]
         watched = Watched(collectors=("peers", "groups", "routes"))
-        watched.bodies["api/routes"] = json.dumps(body).encode()
+        names = (f"{number}\n\x1b[2J" for number in range(51))
+        watched.bodies["api/routes"] = lost_routes(*names)
         status, text = self.checked(watched)
         self.assertEqual(2, status)
         lines = text.splitlines()

@@ -71,14 +71,6 @@ class AddressesTests(SynchronousTestCase):
         self.assertEqual("", self.written(addresses()))
         self.assertEqual(self.before, self.now())
 
-    def test_some(self) -> None:
-        """Addresses that are not given stay; without any, nothing changes."""
-        self.assertEqual("", self.written({}))
-        self.assertEqual(self.before, self.now())
-        self.written({"MAIL": OWN["MAIL"]})
-        changed = {n for n, text in self.now().items() if text != self.before[n]}
-        self.assertEqual({"deploy/addresses"}, changed)
-
     def test_mistakes(self) -> None:
         """An invalid address gives one line, and no file is written. Two equal ones are
         refused, too, because they could not be replaced again.

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import re
 import sys
 from pathlib import Path
 
@@ -12,7 +11,7 @@ from api_exporter._version import __version__
 from api_exporter.settings.definitions import SETTINGS
 from tests.deploy.addresses import addresses
 from tests.deploy.programs import DEPLOY, documents, new_folder, run
-from tests.integration.programs import ROOT, environment
+from tests.integration.programs import environment
 
 CONTAINER = DEPLOY / "container"
 
@@ -96,20 +95,6 @@ class ContainerTests(SynchronousTestCase):
         self.assertEqual(
             f"/run/secrets/{secret}", service["environment"]["UPSTREAM_API_TOKEN_FILE"]
         )
-
-    def test_containerfile(self) -> None:
-        """The image runs as a numeric user, has a health check and labels, and copies
-        what exists and is not ignored.
-        """
-        text = (CONTAINER / "Containerfile").read_text()
-        user = r"^USER [1-9]\d*:[1-9]\d*$"
-        for pattern in (user, r"^HEALTHCHECK .* CMD \[.*\]$", r"^LABEL org\.opencont"):
-            self.assertRegex(text, re.compile(pattern, re.MULTILINE))
-        self.assertEqual(["$BUILDER AS build", "$BASE"], re.findall("FROM (.*)", text))
-        ignored = (CONTAINER / "Containerfile.dockerignore").read_text().splitlines()
-        for name in re.findall(r"^COPY (?!--from)(\S+)", text, re.MULTILINE):
-            self.assertTrue((ROOT / name).exists(), name)
-            self.assertNotIn(name.partition("/")[0], ignored)
 
     def test_compose(self) -> None:
         """Compose mounts and builds what exists, and publishes to this machine only."""

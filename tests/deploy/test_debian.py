@@ -119,12 +119,6 @@ class PackageTests(SynchronousTestCase):
         target = tree / "usr/bin/api-exporter"
         self.assertEqual("../lib/api-exporter/api-exporter", str(target.readlink()))
 
-    def test_nothing_to_pack(self) -> None:
-        """Without a program, or with too few arguments, the script fails."""
-        run(DEBIAN / "build.sh", status=2)
-        said = run(DEBIAN / "build.sh", "/none", "1.2.3", self.program, status=1)
-        self.assertIn("there is no /none/api-exporter", said)
-
 
 class ManualTests(SynchronousTestCase):
     def test_options(self) -> None:

@@ -1,11 +1,9 @@
 """Rules, alerts and dashboards, by promtool and a Prometheus that scrapes the demo."""
 
 import json
-import math
 import re
 import sys
 from collections import Counter
-from typing import Any
 
 from prometheus_client import CollectorRegistry, generate_latest
 from twisted.trial.unittest import SynchronousTestCase
@@ -45,9 +43,6 @@ QUIET = {"Management server updated", "Setting changed"}
 
 HEALTHY = {"exporter: Failures in 10 minutes, by reason", "exporter: Requests a minute"}
 """Panels with a query that is empty as long as nothing fails or no limit is known."""
-
-OF_PROCESSES = ("exporter: ", "sources: ")
-"""Boards whose numbers are of all exporters."""
 
 ELSEWHERE = {
     "api_exporter_audit_events_missed_total",
@@ -119,10 +114,14 @@ class PromtoolTests(SynchronousTestCase):
         collector.write_text(config.replace("$$", "$"))
         [block] = blocks("security.md", "yaml", "No TCP port at all")
         socket.write_text(block)
+        accounts = folder / "accounts.yml"
+        found = blocks("accounts.md", "yaml", "Prometheus")
+        [block] = [text for text in found if text.startswith("scrape_configs:")]
+        accounts.write_text(block)
         rule_files = [FILES / "rules.yml", FILES / "alerts.yml", OLD_NAMES]
         for kind, files in (
             ("rules", [*rule_files, MONITORING / "rules.yml"]),
-            ("config", [*MONITORING.glob("[ps]*.yml"), collector, socket]),
+            ("config", [*MONITORING.glob("[ps]*.yml"), collector, socket, accounts]),
         ):
             run(program("promtool"), "check", kind, *files)
         said = run(program("promtool"), "check", "config", FILES / "prometheus.yml")
@@ -231,18 +230,15 @@ class PrometheusTests(SynchronousTestCase):
             self, COLLECTORS="default,memberships,events", EXPOSE_PERSONAL_DATA="true"
         )
         text = (FILES / "prometheus.yml").read_text()
-        # Two exporters of one account: Prometheus knows one by two addresses.
-        hosts = ("127.0.0.1", "localhost")
-        self.instances = [f"{host}:{exporter.port}" for host in hosts]
         self.prometheus = Prometheus(
             self,
-            text.replace("api-exporter:8080", '", "'.join(self.instances))
+            text.replace("api-exporter:8080", f"127.0.0.1:{exporter.port}")
             + NEIGHBOURS_JOB.format(port=self.neighbours(exporter.page)),
         )
         self.query = self.prometheus.samples
         twice = "count_over_time(instance:api_exporter_reactor_lag_seconds:p99_5m[1m])"
         until(lambda: self.query(f"{twice} > 1") != [], "rates of rates")
-        becomes(3, lambda: len(self.query('up{job=~"api-exporter|netbird"} == 1')))
+        becomes(2, lambda: len(self.query('up{job=~"api-exporter|netbird"} == 1')))
 
     def neighbours(self, page: str) -> int:
         """Serve the metrics of NetBird's servers, a client, and an account whose access
@@ -300,7 +296,7 @@ class PrometheusTests(SynchronousTestCase):
             ),
         )
         expressions = {rule["alert"]: rule["expr"] for rule in rules("alerts.yml")}
-        becomes(set(), lambda: self.missing(expressions))
+        becomes(set(), lambda: {n for n in SHOWN if not self.query(expressions[n])})
         records = [rule["record"] for rule in rules("rules.yml")]
         self.assertEqual([], [name for name in records if not self.query(name)])
         alerts = self.prometheus.alerts
@@ -309,45 +305,3 @@ class PrometheusTests(SynchronousTestCase):
             for text in alert["annotations"].values():
                 self.assertNotRegex(text, r"<|error|no value|^$|  ", alert)
         becomes({("ok", None)}, self.prometheus.health)
-
-    def test_two_exporters(self) -> None:
-        """Two exporters of one account have the numbers of one. A finding is of the
-        exporter that knew it first.
-        """
-        becomes(set(), self.differing)
-
-    def differing(self) -> set[str]:
-        """Return panels of accounts whose numbers depend on the chosen exporters."""
-        first = re.escape(self.instances[0]).replace("\\", "\\\\")
-        chosen = [{"job": "api-exporter"}, {"job": "api-exporter", "instance": first}]
-        asked = zip(*map(panel_queries, chosen), strict=True)
-        return {
-            who
-            for (who, both), (_, alone) in asked
-            if not who.startswith(OF_PROCESSES)
-            and not self.alike(self.query(both), self.query(alone))
-        }
-
-    @staticmethod
-    def alike(both: list[Any], alone: list[Any]) -> bool:
-        """Return whether two results have the same samples. Their times differ."""
-
-        def values(samples: list[Any]) -> dict[frozenset[tuple[str, str]], float]:
-            return {
-                frozenset({**s["metric"], "instance": ""}.items()): float(s["value"][1])
-                for s in samples
-            }
-
-        one, two = values(both), values(alone)
-        return (
-            len(both) == len(alone) == len(one)
-            and one.keys() == two.keys()
-            and all(
-                math.isclose(value, two[key], rel_tol=0.3, abs_tol=5)
-                for key, value in one.items()
-            )
-        )
-
-    def missing(self, alerts: dict[str, str]) -> set[str]:
-        """Return expected alerts without data."""
-        return {name for name in SHOWN if not self.query(alerts[name])}

@@ -3,8 +3,6 @@
 import gc
 import socket
 import ssl
-import statistics
-import time
 import weakref
 from collections.abc import Iterator
 from typing import Any, cast
@@ -28,11 +26,9 @@ from api_exporter.serving.channel import MAX_RESPONSE_SECONDS
 from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.serving.sender import Sender
 from api_exporter.serving.site import BoundedSite
-from tests import THOROUGH
 from tests.authority import Authority
-from tests.integration.exporter import ExporterTestCase
 from tests.integration.ports import listening
-from tests.integration.programs import PATIENCE, get, scraped, until
+from tests.integration.programs import PATIENCE
 from tests.logbook import logbook
 
 SLOW = (
@@ -40,59 +36,6 @@ SLOW = (
 )
 
 REQUEST = b"GET %b HTTP/1.1\r\nHost: localhost\r\n\r\n"
-
-
-READERS = 500
-
-
-class CrowdTests(ExporterTestCase):
-    """A real exporter of ten thousand peers."""
-
-    def setUp(self) -> None:
-        super().setUp()
-        environ = self.settings(
-            DEMO_PEERS="10000",
-            MAX_CONNECTIONS=str(2 * READERS),
-            REFRESH_INTERVALS="peers=1h",  # a refresh takes memory of its own
-        )
-        self.process = self.started(environ=environ)
-
-    def reader(self, path: bytes = b"/metrics") -> socket.socket:
-        """Return a client that has requested a page and reads little at a time."""
-        client = socket.socket()
-        self.addCleanup(client.close)
-        client.settimeout(PATIENCE)
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.connect(("127.0.0.1", self.port))
-        client.sendall(REQUEST % path)
-        return client
-
-    def scrape(self) -> float:
-        """Seconds for a whole page."""
-        begin = time.monotonic()
-        status, _, body = get(self.url())
-        self.assertEqual(200, status)
-        self.assertGreater(len(body), 5_000_000)
-        return time.monotonic() - begin
-
-    def test_slow(self) -> None:
-        """Hundreds of slow readers hold slices, not pages, and delay no others."""
-        alone = statistics.median(self.scrape() for _ in range(7))
-        before, files = self.process.megabytes(), self.process.open_files()
-        clients = [self.reader() for _ in range(READERS)]
-        among = []
-        for _ in range(5):
-            for client in clients:
-                self.assertTrue(client.recv(1024))
-            among.append(self.scrape())
-        self.assertLess(self.process.megabytes() - before, 64)
-        if THOROUGH:
-            self.assertLess(statistics.median(among), 3 * alone + 0.1)
-        for client in clients:
-            client.close()
-        until(lambda: self.process.open_files() <= files + 2, "all connections closed")
-        in_flight = "api_exporter_scrapes_in_flight 1.0"
-        until(lambda: scraped(self.url(), in_flight), "no scrape under way but ours")
 
 
 class Endless(ReadOnlyPage):

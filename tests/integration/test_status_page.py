@@ -28,7 +28,7 @@ from api_exporter.subjects.table import COLLECTORS
 from simulation.company.incidents import GATEWAYS_UPDATE
 from simulation.company.schedules import WEEK
 from tests.integration.programs import PATIENCE, program
-from tests.web.watched import Watched
+from tests.web.watched import QUIET, Watched
 
 FLAGS = (
     "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run"
@@ -373,12 +373,8 @@ class StatusPageTests(TestCase):
         folder.mkdir(parents=True, exist_ok=True)
         default = [c.name for c in COLLECTORS if c.default]
         whole = Watched(collectors=default, peers=220, pprof=True)
-        quiet = Watched(peers=14)  # the next one waits for approval
-        quiet.bodies = {
-            "api/groups": b"[]",
-            "api/users": b'[{"id":"me","is_current":true,"is_service_user":true}]',
-            "api/users/me/tokens": b"[]",
-        }
+        quiet = Watched(peers=14)
+        quiet.bodies = {**QUIET}
         few = Watched(collectors=default, peers=220)
         many = Watched(collectors=default, peers=4000)
         many.clock.advance(GATEWAYS_UPDATE.start(many.now() + WEEK) + 300 - many.now())

@@ -107,16 +107,6 @@ class TurnsTests(ChannelTestCase):
         self.clock.advance(0)
         self.assertEqual("producing", connection.transport.producerState)
 
-    def test_split(self) -> None:
-        """Requests may arrive in pieces of any size."""
-        connection = self.connection()
-        text = b"GET /page HTTP/1.1\r\nHost: x\r\n\r\n" * 3
-        for start in range(0, len(text), 7):
-            connection.send(text[start : start + 7])
-            self.clock.advance(0)
-        self.clock.advance(0)
-        self.assertEqual(3, self.page.made)
-
     def test_closing(self) -> None:
         """A closing or lost connection answers no other request, without a timer."""
         first, second = Connection(self.site), Connection(self.site)

@@ -18,9 +18,8 @@ from api_exporter.web.context import SiteContext
 from api_exporter.web.tree import tree
 from tests.web.connection import Connection
 from tests.web.served import ServedTestCase
-from tests.web.watched import Watched
+from tests.web.watched import Watched, lost_routes
 
-ALL_PATHS = ("/", "/findings", "/health", "/metrics", "/ready", "/sd", "/status.json")
 REFUSED = UpstreamError("auth", "401: token <invalid>")
 PEERS = re.compile(r"netbird_api_peers\{connected=\"true\"\} (\d+)")
 
@@ -97,20 +96,6 @@ class MetricsTests(AccountsTestCase):
         self.assertNotIn("netbird_api_", page.replace("HELP", "").split("# T")[0])
         self.assertNotRegex(page, PEERS)
 
-    def test_unknown(self) -> None:
-        """An unknown name is 404 on every page, without a list; so are two names."""
-        for path in ALL_PATHS:
-            for query in ("?account=x", "?account=", "?account=acme&account=beta"):
-                text = self.text(path + query, 404)
-                self.assertEqual("There is no such account.\n", text)
-
-    def test_methods(self) -> None:
-        """Every page has GET and HEAD, with and without a name."""
-        for path in ("/", "/health", "/metrics", "/ready", "/status.json"):
-            self.assert_page(path)
-            self.assert_page(f"{path}?account=acme")
-        self.assert_page("/sd/accounts")
-
 
 class StateTests(AccountsTestCase):
     def test_health(self) -> None:
@@ -130,23 +115,6 @@ class StateTests(AccountsTestCase):
         self.text("/ready?account=beta", 503)
         self.tree = several({"beta": self.beta}, Watched().context)
         self.assertFalse(json.loads(self.text("/ready", 503))["ready"])
-
-    def test_attention(self) -> None:
-        """The list, the account's page and its metrics count the same findings."""
-        page = self.text("/")
-        [acme] = re.findall(r"account=acme.*?</tr>", page, re.DOTALL)
-        [gamma] = re.findall(r"account=gamma.*?</tr>", page, re.DOTALL)
-        shown = re.search("<small>([^<]+)<", acme)
-        assert shown is not None
-        metrics = self.text("/metrics?account=acme")
-        counts = re.findall(r'api_exporter_attention{severity="(\w+)"} (\d+)', metrics)
-        self.assertEqual(["critical", "warning", "info"], [s for s, _ in counts])
-        texts = [f"{number} {name}" for name, number in counts if number != "0"]
-        self.assertEqual(", ".join(texts), shown[1])
-        own = self.text("/?account=acme")
-        self.assertEqual(sum(int(number) for _, number in counts), own.count("<li>"))
-        self.assertNotIn("<small>", gamma)
-        self.assertNotIn("_attention{", self.text("/metrics?account=gamma"))
 
     def test_empty_shard(self) -> None:
         """A shard without accounts is ready."""
@@ -168,27 +136,10 @@ class StateTests(AccountsTestCase):
         telemetries = [a.telemetry for a in (self.acme, self.beta, self.gamma)]
         self.assertEqual("1 of 3 accounts up", accounts_summary(telemetries))
 
-    def test_concerns(self) -> None:
-        """An account with a warning works: its metrics are published."""
-        acme = Watched(name="acme")
-        acme.faults["api/groups"] = REFUSED
-        acme.start()
-        self.tree = Knowing(several({"acme": acme}, Watched().context), ALL_ACCOUNTS)
-        page = self.text("/")
-        self.assertIn('<span class="state warning">Working', page)
-        self.assertIn("1 of 1 account working", page)
-
     def test_state(self) -> None:
         """An account that can be read, but has a critical finding, is not green."""
-        row = {
-            "id": "r",
-            "network_id": "x",
-            "network": "10.0.0.0/8",
-            "network_type": "IPv4",
-            "enabled": True,
-        }
         acme = Watched(name="acme", collectors=("peers", "groups", "routes"))
-        acme.bodies["api/routes"] = json.dumps([row]).encode()
+        acme.bodies["api/routes"] = lost_routes("x")
         acme.start()
         accounts = {"acme": acme, "beta": self.beta, "gamma": self.gamma}
         self.tree = Knowing(several(accounts, Watched().context), ALL_ACCOUNTS)

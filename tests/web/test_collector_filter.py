@@ -1,14 +1,8 @@
 """The effect of `collect[]` and `exclude[]`."""
 
-from hypothesis import given
-from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.web.collector_filter import (
-    EXPORTER,
-    CollectorFilter,
-    collector_filter,
-)
+from api_exporter.web.collector_filter import CollectorFilter, collector_filter
 
 NAMES = ("peers", "groups", "users")
 
@@ -62,19 +56,3 @@ class ChosenTests(SynchronousTestCase):
         error = self.assertRaises(ValueError, collector_filter, peers, ())
         line = "collect[]: 'peers': name an account (account=NAME)"
         self.assertEqual(line, str(error))
-
-    @given(
-        st.dictionaries(
-            st.sampled_from([b"collect[]", b"exclude[]", b"account"]),
-            st.lists(st.sampled_from([*NAMES, EXPORTER, "x"]).map(str.encode)),
-        )
-    )
-    def test_any(self, query: dict[bytes, list[bytes]]) -> None:
-        """Any query selects existing collectors or is refused in one line."""
-        try:
-            found = collector_filter(query, NAMES)
-        except ValueError as error:
-            self.assertTrue(str(error).isprintable())
-            self.assertEqual(1, len(str(error).splitlines()))
-        else:
-            self.assertLessEqual(found.collectors or frozenset(), set(NAMES))

@@ -5,10 +5,8 @@ import json
 from twisted.web.http_headers import Headers
 
 from api_exporter.ports import UpstreamError
-from api_exporter.serving.site import BoundedSite
 from api_exporter.web import discovery, peer_table
 from tests.parts import DelayedCompute
-from tests.web.connection import Connection
 from tests.web.served import Asked, ServedTestCase, header
 from tests.web.watched import Watched
 
@@ -86,27 +84,6 @@ class AnswerTests(DiscoveryTestCase):
         line = "'gruop' is not allowed: the parameters are port, group, address"
         self.assertEqual((400, line), self.refused("?port=1&gruop=a"))
         self.assertEqual([], self.compute.waiting)
-
-    def test_head(self) -> None:
-        """HEAD has the length of the response."""
-        connection = Connection(BoundedSite(self.tree, self.watched.clock))
-        connection.send(b"HEAD /sd?port=1 HTTP/1.1\r\nHost: x\r\n\r\n")
-        self.assertEqual(b"", connection.heard())
-        self.compute.go()
-        head, _, nothing = connection.heard().partition(b"\r\n\r\n")
-        _, _, body = self.request("/sd?port=1")
-        self.assertIn(b"\r\nContent-Length: %d\r\n" % len(body), head + b"\r\n")
-        self.assertEqual(b"", nothing)
-
-    def test_many(self) -> None:
-        """Many responses wait for each other. Those of clients that leave do not."""
-        for _ in range(50):
-            self.leave(self.ask("/sd?port=9100"))
-        self.compute.go()
-        waiting = [self.ask("/sd?port=9100") for _ in range(200)]
-        for asked in waiting:
-            self.assertEqual(200, self.answer(asked)[0])
-        self.assertEqual(20, len(self.listed()))
 
     def test_changed_meanwhile(self) -> None:
         """A response shows one instant, even if peers are withdrawn meanwhile."""

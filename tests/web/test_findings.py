@@ -1,29 +1,17 @@
 """`/findings`: all findings of an account, a thousand a page."""
 
-import json
 import re
 
 from tests.web.served import ServedTestCase, header
-from tests.web.watched import Watched
+from tests.web.watched import Watched, lost_routes
 
 
 class FindingsTests(ServedTestCase):
     def watch(self, routes: int) -> None:
         """Return an account with a number of routes without peers."""
         watched = Watched(collectors=("peers", "groups", "routes"))
-        watched.bodies["api/routes"] = json.dumps(
-            [
-                {
-                    "id": f"{n}",
-                    "network_id": f"<b>{n}</b>",
-                    "network": "10.0.0.0/8",
-                    "network_type": "IPv4",
-                    "enabled": True,
-                    "peer": "gone",
-                }
-                for n in range(routes)
-            ]
-        ).encode()
+        names = (f"<b>{number}</b>" for number in range(routes))
+        watched.bodies["api/routes"] = lost_routes(*names)
         self.tree = watched.start(60).tree
 
     def page(self, path: str = "/findings") -> str:
@@ -74,16 +62,3 @@ class FindingsTests(ServedTestCase):
             self.assertEqual(1_000, page.count("<li>"), count)
             self.assertEqual(links, page.count("Next"), count)
         self.assertEqual(1, self.page("/findings?page=2").count("<li>"))
-
-    def test_nothing(self) -> None:
-        """Before the first refresh, and without findings, the page says so."""
-        self.tree = Watched().tree
-        self.assertIn("Not known yet.", self.page())
-        quiet = Watched(peers=14)
-        quiet.bodies = {
-            "api/groups": b"[]",
-            "api/users": b'[{"id":"me","is_current":true,"is_service_user":true}]',
-            "api/users/me/tokens": b"[]",
-        }
-        self.tree = quiet.start(60).tree
-        self.assertIn("No known problem in the network.", self.page())

@@ -6,16 +6,13 @@ from typing import Any
 from api_exporter.netbird.records import Peer
 from api_exporter.ports import UpstreamError
 from api_exporter.serving.site import BoundedSite
-from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.web import lookup
 from api_exporter.web.lookup import MAX_QUERIES
 from tests.logbook import logbook
 from tests.parts import DelayedCompute
 from tests.web.connection import Connection
 from tests.web.served import ServedTestCase
-from tests.web.test_accounts import Knowing, several
-from tests.web.test_lists import SlowConnection
-from tests.web.watched import NOON, Watched
+from tests.web.watched import Watched
 
 PATHS = ("/lookup", "/lookup.json", "/lookup.csv")
 
@@ -44,22 +41,6 @@ class LookupTests(ServedTestCase):
 
     def peers(self) -> tuple[Peer, ...]:
         return self.watched.inventory.peers or ()
-
-    def test_off(self) -> None:
-        """Without the setting there is no such page."""
-        self.tree = Watched().start().tree
-        for path in PATHS:
-            self.assertEqual(404, self.request(f"{path}?address=100.64.0.1")[0])
-
-    def test_unread(self) -> None:
-        """All responses share a table, so many unread ones harm no other response."""
-        self.watched.start()
-        site = BoundedSite(self.tree, self.watched.clock)
-        unread = [SlowConnection(site, "/lookup.csv") for _ in range(100)]
-        self.assertEqual(200, self.request("/sd?port=1")[0])
-        self.assertEqual(200, self.request("/lookup.csv")[0])
-        self.watched.advance(60)
-        self.assertEqual([], [one for one in unread if one.aborted])
 
     def test_found(self) -> None:
         """Several addresses and names are looked up at once, in their order."""
@@ -150,32 +131,6 @@ class LookupTests(ServedTestCase):
         self.watched.advance(65)
         self.assertEqual([], compute.waiting, "unchanged records make no new table")
 
-    def test_reads(self) -> None:
-        """The table follows each list from which it is made."""
-        self.watch(Watched(personal=frozenset({"email"}), lookup=True))
-        bodies = {
-            name: b"".join(self.watched.network.body(f"/api/{name}", NOON) or ())
-            for name in ("peers", "groups", "users")
-        }
-        self.watched.bodies |= {f"api/{name}": body for name, body in bodies.items()}
-        self.watched.start()
-        for name, old, new in (
-            ("users", b'"email":"', b'"email":"changed-'),
-            ("groups", b'"name":"All"', b'"name":"changed-All"'),
-            ("peers", b'"os":"', b'"os":"changed-'),
-        ):
-            self.assertEqual([], self.results_with("changed-"), name)
-            for body in (bodies[name].replace(old, new), bodies[name]):
-                self.watched.bodies[f"api/{name}"] = body
-                self.watched.advance(3_700)
-                is_changed = body != bodies[name]
-                self.assertEqual(is_changed, bool(self.results_with("changed-")), name)
-
-    def results_with(self, text: str) -> list[str]:
-        """Return the lines of the table that contain a text."""
-        lines = self.request("/lookup.csv")[2].decode().splitlines()
-        return [line for line in lines if text in line]
-
     def test_most(self) -> None:
         """As many names as allowed, of the allowed length, are looked up."""
         self.watched.start()
@@ -192,19 +147,3 @@ class LookupTests(ServedTestCase):
         self.refused("/lookup.csv", 503)
         self.assertEqual(1, "\n".join(book.lines()).count("internal error"))
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
-
-    def test_accounts(self) -> None:
-        """With several accounts a request names one, and gets its peers."""
-        acme = Watched(name="acme", lookup=True).start()
-        beta = Watched(name="beta", peers=3, lookup=True).start()
-        accounts = {"acme": acme, "beta": beta}
-        pages = several(accounts, acme.context, lookup=True)
-        self.tree = Knowing(pages, ALL_ACCOUNTS)
-        for path in PATHS:
-            line = self.refused(path, 400)
-            self.assertEqual(f"account is missing: request {path}?account=NAME", line)
-            self.refused(f"{path}?account=nobody", 404)
-        for name, watched in accounts.items():
-            found = json.loads(self.request(f"/lookup.json?account={name}")[2])
-            ids = [peer.id for peer in watched.inventory.peers or ()]
-            self.assertEqual(ids, [row["peer_id"] for row in found])

@@ -70,14 +70,6 @@ class MetricsTests(MetricsTestCase):
             self.assert_headers(sent, content_encoding=encoding, vary=vary)
         self.assertEqual(str(len(body)), header(headers, "content-length"))
 
-    def test_large(self) -> None:
-        """A page of many pieces is complete."""
-        text = FAMILY.encode() * 10_000
-        self.pages.publish("peers", tuple(piece(text) for _ in range(5)))
-        _, headers, body = self.request("/metrics")
-        self.assertTrue(body.startswith(text * 5))
-        self.assertEqual(str(len(body)), header(headers, "content-length"))
-
     def test_tail_is_kept(self) -> None:
         """The exporter's own metrics are rendered once a second at most."""
         _, _, first = self.request("/metrics")

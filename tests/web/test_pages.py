@@ -65,18 +65,6 @@ class PagesTests(ServedTestCase):
         self.serve("/a/b/c")
         self.assertIn(b"METRICS_PATH is /a/b/c.", self.request("/metrics")[2])
 
-    def test_account(self) -> None:
-        """An exporter with a single account refuses the name of one on each page."""
-        self.tree = Watched(lookup=True).start().tree
-        for path in (
-            *("/", "/findings", "/health", "/metrics", "/ready", "/sd"),
-            *("/status.json", "/lookup", "/lookup.json", "/lookup.csv"),
-        ):
-            status, headers, body = self.request(f"{path}?account=acme")
-            self.assertEqual(400, status, path)
-            self.assert_headers(headers, content_type="text/plain; charset=utf-8")
-            self.assertIn(b"a single account", body)
-
     def test_health_at_the_start(self) -> None:
         """The process is healthy before the first refresh."""
         self.watched.clock.advance(12.3456)

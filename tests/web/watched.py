@@ -1,5 +1,6 @@
 """An exporter of the simulated network, with its status page and a test clock."""
 
+import json
 from collections.abc import Container
 
 from prometheus_client import CollectorRegistry
@@ -21,6 +22,23 @@ from tests.parts import CURRENT_USER, request_plan, site_context
 NOON = 1_800_014_400.0
 URL = "https://netbird.example"
 VERSION = "1.0.0"
+
+QUIET = {
+    "api/groups": b"[]",
+    "api/users": b'[{"id":"me","is_current":true,"is_service_user":true}]',
+    "api/users/me/tokens": b"[]",
+}
+"""Bodies of a network without findings, of fourteen peers: the next one waits."""
+
+
+def lost_routes(*networks: str) -> bytes:
+    """Return the body of routes to 10.0.0.0/8 whose only peer does not exist."""
+    usual = {"network": "10.0.0.0/8", "network_type": "IPv4", "enabled": True}
+    routes = [
+        {"id": f"{number}", "network_id": network, "peer": "gone", **usual}
+        for number, network in enumerate(networks)
+    ]
+    return json.dumps(routes).encode()
 
 
 class Watched(AccountNetwork):

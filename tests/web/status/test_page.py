@@ -9,12 +9,10 @@ from xml.etree import ElementTree as ET
 
 from api_exporter.collectors.metric_filter import MetricFilter
 from api_exporter.ports import Attempt, UpstreamError
-from api_exporter.settings import parsers
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import pages
 from tests.web.served import ServedTestCase, header
-from tests.web.watched import NOON, URL, VERSION, Watched
-from tools.roles import permissions
+from tests.web.watched import NOON, URL, VERSION, Watched, lost_routes
 
 HOST = URL.removeprefix("https://")
 
@@ -70,14 +68,6 @@ class StatusTests(ServedTestCase):
                 found.setdefault(cells[0], cells[1:])
         return found
 
-    def test_kept(self) -> None:
-        """The page is rendered once a second at most."""
-        _, _, first = self.request("/")
-        self.watched.clock.advance(0.9)
-        self.assertEqual(first, self.request("/")[2])
-        self.watched.clock.advance(0.1)
-        self.assertNotEqual(first, self.request("/")[2])
-
     def test_facts(self) -> None:
         """The page shows its facts; a simulated network has no address."""
         text = self.text()
@@ -132,14 +122,6 @@ class StatusTests(ServedTestCase):
         self.assertIn("and 12 more", text)
         for other in ("laptop", "pod", "online "):
             self.assertNotIn(f" {other} ", text)
-
-    def test_never_seen(self) -> None:
-        """A zero time means never, as in the metrics, in any time zone."""
-        for zero in ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00"):
-            peers = [{"id": "a", "name": "never", "last_seen": zero}]
-            self.watched.bodies["api/peers"] = json.dumps(peers).encode()
-            self.watched.advance(30)
-            self.assertRegex(self.text(), "Machines offline never +Reading NetBird")
 
     def test_numbers(self) -> None:
         """The numbers are links to what they count; unknown ones are not zero."""
@@ -224,18 +206,6 @@ class StatusTests(ServedTestCase):
             self.assertTrue(not is_explained or f"{state}: " in text, name)
         self.assertEqual("unsupported", rows["current_user"][0])  # a service user
 
-    def test_restricted(self) -> None:
-        """A resource that the token's user may read only in part is restricted."""
-        watched = Watched(collectors=("peers", "reverse_proxy"))
-        watched.bodies["api/users/current"] = permissions("network_admin")
-        self.watch(watched.start())
-        rows = self.rows("Resources")
-        self.assertEqual("restricted", rows["proxy_services"][0])
-        self.assertEqual("fresh", rows["groups"][0])
-        text = self.text()
-        self.assertIn("restricted: the token's user may read only a part", text)
-        self.assertIn("The exporter withholds proxy_services", text)
-
     def test_dormant(self) -> None:
         """Without a provider, resources of the Agent Network are dormant, not off."""
         self.watch(Watched(collectors=("peers", "agent_network")))
@@ -251,11 +221,7 @@ class StatusTests(ServedTestCase):
     def test_worst_first(self) -> None:
         """The worse fact is first and in the title; green needs both facts."""
         self.watch(Watched(collectors=("peers", "groups", "routes")))
-        self.watched.bodies["api/routes"] = (
-            b'[{"id":"r","network_id":"x","network":"10.0.0.0/8","enabled":true,'
-            b'"network_type":"IPv4","description":"","keep_route":false,'
-            b'"masquerade":false,"metric":9,"groups":[]}]'
-        )
+        self.watched.bodies["api/routes"] = lost_routes("x")
         self.watched.start(20)
         heading = self.main().find("section/h1")
         assert heading is not None
@@ -296,37 +262,6 @@ class StatusTests(ServedTestCase):
         self.assertEqual(2, text.count(words))  # the headline, the newest requests
         self.assertRegex(text, r"\d other resources fail\.")
         self.assertEqual(1, text.count("Check the expiry of"))
-
-    def test_waiting(self) -> None:
-        """A resource that waits because the peers fail is not shown as late."""
-        self.watch(Watched(collectors=parsers.collectors("default")).start())
-        self.watched.down = UpstreamError("http_5xx", "500: broken")
-        self.watched.advance(440)
-        rows = self.rows("Resources")
-        self.assertEqual("failing", rows["peers"][0])
-        self.assertIn("waiting", {row[0] for row in rows.values()})
-        self.assertNotIn("late", {row[0] for row in rows.values()})
-        self.assertIn("no refresh while the refresh of the peers fails", self.text())
-
-    def test_all_say_the_same(self) -> None:
-        """Page, probes, metrics and supervisor show a failure at the same time."""
-        summaries: list[str] = []
-        telemetry = self.watched.telemetry
-        self.watched.states.on_up_changed = lambda: summaries.append(
-            telemetry.summary(self.watched.now())
-        )
-        self.watched.silent.add("api/peers")
-        self.watched.advance(40)
-        self.assertEqual([], summaries)
-        error = "no response within 30 s"
-        attempt = self.attempt("api/peers", status=None, error=error, reason="timeout")
-        self.watched.states.record_attempt(attempt)
-        self.assertEqual([f"peers failing: {error}"], summaries)
-        self.assertIn("Reading NetBird: no, since", self.text())
-        self.assertEqual(503, self.request("/ready")[0])
-        health = json.loads(self.request("/health")[2])
-        self.assertIs(False, health["resources"]["peers"]["up"])
-        self.assertIn("netbird_api_up 0.0\n", self.request("/metrics")[2].decode())
 
     def test_calls(self) -> None:
         """The newest twenty requests are shown, the newest first, with all figures."""
@@ -386,12 +321,3 @@ class StatusTests(ServedTestCase):
             self.assertEqual([*names, "health", "ready"], links[-7 - 2 * pprof :][:7])
             self.assertEqual(pprof, "debug/pprof/" in links)
             self.assertEqual(pprof, address in links)
-
-    def test_no_requests(self) -> None:
-        """A request for the page sends none to NetBird and leaves no timer behind."""
-        counts = []
-        for _ in range(3):
-            timers = len(self.watched.clock.getDelayedCalls())
-            counts.append((timers, list(self.watched.telemetry.recent)))
-            self.page()
-        self.assertEqual([counts[0]] * 3, counts)

@@ -16,7 +16,7 @@ from api_exporter.report.formatting import instant
 from api_exporter.serving.visibility import ALL_ACCOUNTS
 from tests.web.served import ServedTestCase
 from tests.web.test_accounts import Knowing, several
-from tests.web.watched import Watched
+from tests.web.watched import Watched, lost_routes
 
 REFUSED = UpstreamError("auth", "401: token <invalid>", request_id="dc1djo")
 
@@ -135,10 +135,7 @@ class StatusJsonTests(ServedTestCase):
     def test_many(self) -> None:
         """A hundred findings are listed, and all are counted."""
         watched = Watched(collectors=("peers", "groups", "routes"))
-        route = '{"id":"%d","network_id":"%d","network_type":"IPv4",'
-        route += '"enabled":true,"peer":"gone"}'
-        routes = ",".join(route % (number, number) for number in range(200))
-        watched.bodies["api/routes"] = f"[{routes}]".encode()
+        watched.bodies["api/routes"] = lost_routes(*map(str, range(200)))
         account = self.account(watched.start(60))
         self.assertEqual(100, len(account["findings"]))
         self.assertLess(199, sum(account["finding_counts"].values()))
