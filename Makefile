@@ -155,7 +155,7 @@ bench: $(VENV)/dev
 
 # Write the table and the graph of docs/performance.md from build/bench.json.
 figures: $(VENV)/dev
-	@$(BIN)/python -m checks.benchmarks.figures
+	@$(BIN)/python -m tools.figures
 
 # One processor for MINUTES each, where atheris has a wheel: Python 3.11 to 3.13.
 # Fuzz TARGETS=, for MINUTES= each; updates docs/develop/correctness.md.

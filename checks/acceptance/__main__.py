@@ -16,7 +16,6 @@ import msgspec
 from msgspec import Struct
 
 from checks.acceptance import (
-    arm64,
     boards,
     chart,
     collector,
@@ -53,12 +52,10 @@ OTHERS = (
     Check("source", release.source),
     Check("debian-source", distributions.debian_source),
     Check("rpm", distributions.rpm),
-    Check("arm64", arm64.arm64),
     Check("pythons", suites.pythons),
     Check("lowest", suites.lowest),
     Check("workflows", linters.actionlint),
     Check("sslyze", tls.sslyze),
-    Check("handshakes", tls.handshakes),
     Check("hadolint", linters.hadolint),
     Check("checkov", linters.checkov),
     Check("helm-lint", helm.lint),
@@ -66,7 +63,6 @@ OTHERS = (
     Check("helm-refused", helm.refused),
     Check("helm-kept", helm.kept),
     Check("helm-page", helm.documented),
-    Check("helm-score", helm.score),
     Check("helm-rules", helm.monitoring),
     Check("helm-runs", chart.check_examples),
     Check("alloy", events.alloy),

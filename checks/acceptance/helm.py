@@ -22,20 +22,6 @@ NAMESPACE = "monitoring"
 
 NEWEST = schemas.VERSIONS[-1]
 
-ACCEPTED = {
-    "container-ephemeral-storage-request-and-limit": "it writes nothing",
-    "container-image-pull-policy": "a tag is not moved",
-    "container-resources": "a limit of the processor makes a refresh slow, not small",
-    "container-security-context-readonlyrootfilesystem": "others' containers",
-    "container-security-context-user-group-id": "likewise",
-    "deployment-replicas": "two pods would share one token's budget",
-    "deployment-strategy": "so would the old and the new one",
-    "pod-networkpolicy": "it is yours to turn on",
-    "pod-probes": "a pod that asks once and ends",
-    "statefulset-has-host-podantiaffinity": "each pod has accounts of its own",
-}
-"""Accepted findings of kube-score, and the reasons."""
-
 _STUB = """case $1 in
 install | upgrade) ;;
 *) exit ;;
@@ -276,28 +262,6 @@ def documented(folder: Path) -> str:
         file.write_text(piece)
         run(*_template("--values", file))
     return f"{len(pieces)} pieces, and the commands"
-
-
-def score(folder: Path) -> str:
-    """Check that kube-score has no unexplained finding."""
-    tool = go_tool("github.com/zegl/kube-score/cmd/kube-score", "v1.20.0")
-    found: set[str] = set()
-    for path in examples():
-        file = _write(folder, rendered("--values", path))
-        done = subprocess.run(
-            [tool, "score", "--output-format", "json", file],
-            check=False,
-            capture_output=True,
-            text=True,
-        )
-        for thing in json.loads(done.stdout):
-            for check in thing["checks"]:
-                if not check["skipped"] and check["grade"] < 10:
-                    found.add(check["check"]["id"])
-    new = found - ACCEPTED.keys()
-    if new:
-        raise Failed(f"not explained: {', '.join(sorted(new))}")
-    return "\n".join(f"{name}: {ACCEPTED[name]}" for name in sorted(found))
 
 
 def monitoring(_folder: Path) -> str:

@@ -15,7 +15,6 @@ from typing import Any
 from api_exporter.demo.server import DEMO_TOKEN
 from checks.acceptance import simulated
 from checks.acceptance.check import ROOT, Failed, expect, program, refused, run, until
-from checks.acceptance.contained import check_access
 from checks.acceptance.engine import Engine, Running
 from checks.acceptance.pages import URL, checkout, given, script, stub
 from checks.acceptance.roots import archive
@@ -58,7 +57,6 @@ def image(folder: Path) -> str:
         _check_contents(engine),
         _check_service(engine),
         _check_bundle(engine, folder),
-        *check_access(engine, IMAGE, folder),
     )
     return "\n".join(seen)
 

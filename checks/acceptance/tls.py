@@ -1,15 +1,13 @@
-"""The TLS server under sslyze and under many handshakes."""
+"""The TLS server under sslyze."""
 
 import json
 import re
 import subprocess
 from pathlib import Path
 
-from checks.acceptance.check import Failed, pip_tool, run_tests
+from checks.acceptance.check import Failed, pip_tool
 from checks.acceptance.simulated import demo
 from tests.authority import Authority
-
-HANDSHAKES = 10_000
 
 WEB = "tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n"
 
@@ -63,10 +61,3 @@ def sslyze(folder: Path) -> str:
     if weak or not tried:
         raise Failed(f"weak: {weak}")
     return f"all that Mozilla's {PROFILE} profile asks for; none of {', '.join(tried)}"
-
-
-def handshakes(folder: Path) -> str:
-    """Check that 10,000 handshakes, half of them aborted, leak nothing."""
-    test = "tests.integration.test_doors.HandshakeTests"
-    run_tests(test, folder=folder, env={"HANDSHAKES": f"{HANDSHAKES}"})
-    return f"{HANDSHAKES}: descriptors and memory as before"

@@ -17,7 +17,7 @@ from checks.benchmarks import (
     starting,
 )
 from checks.benchmarks.client import Client, wait
-from checks.benchmarks.processes import ROOT, Program, empty_folder, other_tree
+from checks.benchmarks.processes import ROOT, Program, empty_folder
 from checks.benchmarks.scraping import Scrapes, percentile
 from checks.benchmarks.table import Table
 
@@ -33,9 +33,6 @@ def main() -> None:
         prog="python -m checks.benchmarks", description=__doc__
     )
     parser.add_argument("--quick", action="store_true", help="without the large sizes")
-    parser.add_argument(
-        "--beside", type=other_tree, help="another tree of the program, for ratios"
-    )
     parser.add_argument("--json", type=Path, default=ROOT / "build/bench.json")
     options = parser.parse_args()
     sizes = [SMALL, SOME, MIDDLE, *([] if options.quick else [MEMORY_SIZE, LARGE])]
@@ -43,14 +40,14 @@ def main() -> None:
     begin = time.monotonic()
     for size in sizes:
         with empty_folder() as folder:
-            measure(table, size, folder, options.beside)
+            measure(table, size, folder)
         table.write(options.json)  # A later size may fail.
     table.notes.append(f"took {time.monotonic() - begin:.0f} s")
     print(table.text(), *table.verdicts(), *table.notes, sep="\n")
     table.write(options.json)
 
 
-def measure(table: Table, peers: int, directory: Path, beside: Path | None) -> None:
+def measure(table: Table, peers: int, directory: Path) -> None:
     """Measure all rows of one size."""
     print(f"measuring with {peers:,} peers …", flush=True)
     with servers.upstream(peers, directory) as upstream:
@@ -64,12 +61,8 @@ def measure(table: Table, peers: int, directory: Path, beside: Path | None) -> N
             often.measure(table, peers, directory)
             looking_up.measure(table, peers, upstream, directory)
         memories(table, peers, starting.memory_after(upstream, directory, rounds=3))
-        if beside is not None and peers == MEMORY_SIZE:
-            changing.compare_memory(table, peers, upstream, directory, beside)
     if peers not in {SMALL, MEMORY_SIZE}:
         changing.measure_clock(table, peers)
-    if beside is not None:
-        changing.compare(table, peers, beside)
 
 
 def memories(table: Table, peers: int, grown: starting.Memory) -> None:

@@ -19,7 +19,6 @@ from checks.benchmarks.processes import (
     Program,
     empty_folder,
     module,
-    other_tree,
     running,
     twistd,
 )
@@ -71,24 +70,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m checks.benchmarks.accounts")
     parser.add_argument("--window", type=float, default=620.0, help="seconds")
     parser.add_argument("--only", type=int, help="the case with so many accounts")
-    parser.add_argument("--tree", type=other_tree, default=ROOT, help="of the program")
     parser.add_argument("--json", type=Path, default=ROOT / "build/accounts.json")
     options = parser.parse_args()
     cases = [case for case in CASES if options.only in {None, case.accounts}]
     table = Table([case.accounts for case in cases], counted="accounts")
     for case in cases:
         with empty_folder() as folder:
-            measure(table, case, folder, options.window, options.tree)
+            measure(table, case, folder, options.window)
     print(table.text(), *table.verdicts(), *table.notes, sep="\n")
     table.write(options.json)
 
 
-def measure(
-    table: Table, case: Case, directory: Path, window: float, tree: Path
-) -> None:
+def measure(table: Table, case: Case, directory: Path, window: float) -> None:
     print(f"measuring {case.accounts:,} accounts …", flush=True)
     names = [f"a{number}" for number in range(case.accounts)]
-    with serving(case, directory, names, tree) as program:
+    with serving(case, directory, names) as program:
         everything = [*names, *(["big"] if case.big else [])]
         client = Client(program.port)
         begin = time.perf_counter()
@@ -119,9 +115,7 @@ def measure(
 
 
 @contextmanager
-def serving(
-    case: Case, directory: Path, names: list[str], tree: Path
-) -> Iterator[Program]:
+def serving(case: Case, directory: Path, names: list[str]) -> Iterator[Program]:
     """Run the daemon with its accounts."""
     upstream, port = free_port(), free_port()
     environ, settings = {"BIG": str(case.big)}, {}
@@ -139,7 +133,6 @@ def serving(
         "ACCOUNTS_DIR": str(folder),
         "LISTEN_ADDRESS": f"127.0.0.1:{port}",
         **MALLOC,
-        "PYTHONPATH": str(tree),
     }
     command = module("checks.benchmarks.customers", upstream, case.peers)
     with running(command, directory, environ, port=upstream) as program:

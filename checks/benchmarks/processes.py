@@ -14,11 +14,6 @@ from api_exporter.settings.definitions import SETTINGS
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def other_tree(word: str) -> Path:
-    """Return the absolute path, because programs start in other folders."""
-    return Path(word).resolve()
-
-
 class Program:
     """A running program with its output in a file.
 
@@ -64,26 +59,6 @@ class Program:
             for pid in _family(self.process.pid)
         )
         return pages * os.sysconf("SC_PAGE_SIZE") / (1 << 20)
-
-    def memory_now(self) -> tuple[float, float]:
-        """Return the mebibytes of resident memory, and of its unshared part."""
-        rollup = Path(f"/proc/{self.process.pid}/smaps_rollup").read_text()
-        sizes = {
-            field: int(size) / 1024
-            for field, size, _ in map(str.split, rollup.splitlines()[1:])
-        }
-        return sizes["Rss:"], sizes["Private_Clean:"] + sizes["Private_Dirty:"]
-
-    @property
-    def wakes(self) -> int:
-        """Return the number of its voluntary context switches, threads included."""
-        word = "voluntary_ctxt_switches:"
-        return sum(
-            int(line.removeprefix(word))
-            for task in Path(f"/proc/{self.process.pid}/task").iterdir()
-            for line in (task / "status").read_text().splitlines()
-            if line.startswith(word)
-        )
 
     def check(self) -> None:
         """Raise its output if it has ended."""

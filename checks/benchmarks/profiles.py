@@ -31,18 +31,15 @@ MAX_TOTALS_BYTES = 300_000
 
 
 def refreshed(
-    upstream: int,
-    rounds: int,
-    settings: Mapping[str, str] = PROFILES["all"],
-    tree: Path = ROOT,
+    upstream: int, rounds: int, settings: Mapping[str, str] = PROFILES["all"]
 ) -> dict[str, Any]:
-    """Return figures of full refreshes, by `checks.benchmarks.refreshing` of a tree."""
+    """Return figures of full refreshes, by `checks.benchmarks.refreshing`."""
     url = f"http://127.0.0.1:{upstream}"
     words = [f"{name}={value}" for name, value in settings.items()]
     ran = subprocess.run(
         module("checks.benchmarks.refreshing", url, rounds, *words),
-        cwd=tree,
-        env={**os.environ, "PYTHONPATH": str(tree)},
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,

@@ -86,25 +86,10 @@ def clock(network: Prepared, ticks: int) -> None:
     network.revise(PEERS, change)
 
 
-def everything(network: Prepared, ticks: int) -> None:
-    """Change nearly all fields of all peers and users."""
-
-    def change(_: int, record: dict[str, object]) -> None:
-        instant = f"2026-01-01T00:00:{ticks % 60:02}Z"
-        record["name"] = f"{record['name']}".partition("~")[0] + f"~{ticks}"
-        record |= dict.fromkeys(("last_seen", "last_login", "created_at"), instant)
-        record["role"] = f"role {ticks}"
-
-    network.revise(PEERS, change)
-    network.revise("/api/users", change)
-
-
 KINDS: Mapping[str, Tick] = {
     "passing": passing,
-    "still": coming_and_going(50),
     "few": coming_and_going(100),
     "clock": clock,
-    "everything": everything,
 }
 
 

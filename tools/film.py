@@ -1,4 +1,4 @@
-"""A gateway fails: the film of docs/images, from `python -m checks.acceptance.film`.
+"""A gateway fails: the film of docs/images, from `python -m tools.film`.
 
 The demo, Prometheus with the shipped rules, and the viewer of the dashboards run for
 seven minutes. The film is an SVG of their pictures, which need npm and chromium.
@@ -7,8 +7,9 @@ seven minutes. The film is an SVG of their pictures, which need npm and chromium
 import base64
 import json
 import subprocess
+import sys
 import tempfile
-import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 from checks.acceptance.boards import BOARDS, build_viewer
@@ -50,7 +51,7 @@ class Film:
 
     def take(self, words: str, **job: object) -> None:
         """Add a picture of a page (`url`) or of a board (`query`, `port`, `now`)."""
-        print(words, flush=True)
+        sys.stdout.write(f"{words}\n")
         out, jobs = self._folder / "one.webp", self._folder / "jobs.json"
         jobs.write_text(json.dumps([{"out": str(out), "width": WIDTH, **job}]))
         shoot = (program("node"), "shoot.js", BOARDS, jobs)
@@ -110,7 +111,7 @@ def _play(film: Film, exporter: str, folder: Path) -> None:
             "The dashboard: what is broken, and since when",
             query=board,
             port=int(prometheus.rpartition(":")[2]),
-            now=time.time(),
+            now=datetime.now(UTC).timestamp(),
         )
         asked = f"ALERTS%7Balertname%3D%22{LOST}%22%7D"
         alerts = f"{prometheus}/graph?g0.tab=1&g0.expr={asked}"

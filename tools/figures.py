@@ -1,4 +1,4 @@
-"""The figures of docs/performance.md: `python -m checks.benchmarks.figures`.
+"""The figures of docs/performance.md: `python -m tools.figures`.
 
 The table and the graph are made of build/bench.json, which `make bench` writes.
 """
@@ -7,7 +7,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 
-from checks.benchmarks.processes import ROOT
+from tools.prometheus import ROOT
 
 SIZES = (100, 1_000, 10_000, 100_000)
 
