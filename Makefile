@@ -24,8 +24,8 @@ UNITS := $(filter-out tests.deploy.% tests.integration.%,$(subst /,.,$(basename 
 # tracing takes three times as long as they do.
 UNTRACED := $(addprefix tests.,test_outages test_sharing \
 	attention.test_demo reference.test_reference)
-# What `make lowest` and `make pythons` run; TESTS=tests is everything.
-TESTS ?= $(UNITS)
+# What `make lowest` and `make pythons` run.
+TESTS ?= $(UNITS) $(PROGRAMS)
 
 # Say what there is to make.
 help:
@@ -87,11 +87,11 @@ programs: $(VENV)/dev
 units: $(VENV)/dev ## Run the tests that start no programs: a minute.
 	@$(BIN)/python3 -m twisted.trial -j2 $(UNITS)
 
-# Run the fast tests with exactly the oldest dependencies that setup.cfg allows.
+# Run all tests with exactly the oldest dependencies that setup.cfg allows.
 lowest:
 	@$(MAKE) --no-print-directory with INTO=build/lowest AS===
 
-# Run the fast tests with each Python from 3.11 to 3.14 that is there.
+# Run all tests with each Python from 3.11 to 3.14 that is there.
 pythons:
 	@for minor in 11 12 13 14; do \
 		for python in python3.$$minor \
@@ -110,7 +110,9 @@ with: $(VENV)/run
 	@rm -rf $(INTO) && $(PYTHON) -m venv $(INTO)
 	@sed -n '/^install_requires/,/^$$/s/^    \(.*\)>=/\1$(AS)/p' setup.cfg >$(INTO)/wanted
 	@$(INTO)/bin/pip install --quiet --disable-pip-version-check \
-		--requirement $(INTO)/wanted hypothesis jsonschema packaging 'setuptools >= 77'
+		--requirement $(INTO)/wanted hypothesis jsonschema markdown packaging 'setuptools >= 77'
+	@$(INTO)/bin/pip install --quiet --disable-pip-version-check --no-deps \
+		--editable . --config-settings editable_mode=compat
 	@PATH="$(CURDIR)/$(INTO)/bin:$$PATH" PYTHONPATH="$(CURDIR)" $(INTO)/bin/python -m twisted.trial \
 		--temp-directory=$(INTO)/trial -j2 $(TESTS)
 
