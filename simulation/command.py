@@ -1,7 +1,7 @@
 """Simulate days of the exporter and report the first violated invariant.
 
-One seed: `python -m simulation --seed N --days D`, or `--until STEP`. `--page FILE`
-draws it. Many seeds: `--seeds A-B`.
+One seed: `python -m simulation --seed N --days D`, or `--until STEP`. Many seeds:
+`--seeds A-B`.
 """
 
 import argparse
@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable
 from functools import partial
 from multiprocessing import get_context
-from pathlib import Path
 from random import SystemRandom
 
 from twisted.logger import globalLogBeginner
@@ -31,14 +30,13 @@ def main() -> None:
     parser.add_argument(
         "--record", action="store_true", help="into tools/correctness.json"
     )
-    parser.add_argument("--page", type=Path, metavar="FILE", help="a page about it")
     parser.add_argument("--probes", action="store_true", help="fail if one is missed")
     options = parser.parse_args()
     globalLogBeginner.beginLoggingTo([], redirectStandardIO=False, discardBuffer=True)
     if options.seeds is None:
         seed = SystemRandom().randrange(10**9) if options.seed is None else options.seed
         print(f"seed {seed} …", flush=True)
-        done = run(seed, options.days, options.until, options.page)
+        done = run(seed, options.days, options.until)
         repeated = options.until is not None
         sys.exit(_report([done], options, repeated=repeated))
     with get_context("fork").Pool(options.processes, maxtasksperchild=1) as pool:

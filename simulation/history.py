@@ -27,7 +27,6 @@ class History:
         errors: log events that no log may have, with their tracebacks.
         is_deaf: whether log events are ignored.
         lines: the account and the text of each of the exporter's log lines.
-        on_note: called with each event as text.
     """
 
     def __init__(self, seconds: Callable[[], float], folder: Path) -> None:
@@ -39,14 +38,12 @@ class History:
         self.is_deaf = False
         self.lines: list[tuple[str, str]] = []
         self.counts: dict[str, int] = {}
-        self.on_note: Callable[[str], object] = lambda _: None
 
     def note(self, kind: str, words: str) -> None:
         words = words.replace(self._folder, "")
         line = f"{self._seconds():.3f} {kind}: {words}"
         self._digest.update(line.encode() + b"\n")
         self.recent.append(line)
-        self.on_note(line)
         self.counts[kind] = self.counts.get(kind, 0) + 1
 
     def __call__(self, event: LogEvent) -> None:

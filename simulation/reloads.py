@@ -36,14 +36,10 @@ THRESHOLDS = ("{}", '{"peers": {"fleet_lost": 2}}', '{"days": {"login_soon": 5}}
 MISTAKE = "HTTP_TIMEOUT=soon\n"
 
 
-def intervals(factor: int, events: float | None = None) -> str:
-    """Return the intervals of all resources, `factor` times as long as usual.
-
-    Args:
-        events: seconds between two requests for the audit events, if not as the others.
-    """
+def intervals(factor: int) -> str:
+    """Return the intervals of all resources, `factor` times as long as usual."""
     periods = {r.name: factor * r.period for r in RESOURCES if factor > 1}
-    periods["events"] = events or 60.0 * factor
+    periods["events"] = 60.0 * factor
     return ",".join(f"{name}={period:g}s" for name, period in periods.items())
 
 
@@ -56,10 +52,7 @@ class AccountFiles:
     Attributes:
         lines: the settings of each account.
         removed: accounts without a file.
-        events_interval: seconds between two requests for the audit events, or None.
     """
-
-    events_interval: float | None = None
 
     def __init__(self, folder: Path, environ: dict[str, str], chance: Random) -> None:
         self._folder = folder
@@ -86,7 +79,7 @@ class AccountFiles:
     def change(self, name: str) -> str:
         """Change a setting of an account by chance. Return its name."""
         setting = self._chance.choice([*VALUES])
-        values = VALUES[setting] or [intervals(n, self.events_interval) for n in SLOW]
+        values = VALUES[setting] or [*map(intervals, SLOW)]
         value = self._chance.choice(values)
         self.lines[name][setting] = value
         self.write(name)

@@ -56,27 +56,20 @@ class Run(Struct):
     found: str = ""
 
 
-def run(
-    seed: int,
-    days: float,
-    until: int | None = None,
-    page: Path | None = None,
-    world_type: type[World] = World,
-) -> Run:
+def run(seed: int, days: float, until: int | None = None) -> Run:
     """Simulate a number of days, or until the world ends.
 
     Args:
         until: the last step, or None.
-        page: the file of a page about the run, or None.
     """
     memory = MEMORY_FOLDER if os.access(MEMORY_FOLDER, os.W_OK) else None
     with tempfile.TemporaryDirectory(dir=memory) as folder, _with_small_sizes():
-        world = world_type(seed, Path(folder))
+        world = World(seed, Path(folder))
         gc.collect()  # Objects of earlier runs may log something at their end.
         globalLogPublisher.addObserver(world.history)
         with world.disk.watched():
             try:
-                return _run(world, seed, days, until, page)
+                return _run(world, seed, days, until)
             finally:
                 globalLogPublisher.removeObserver(world.history)
                 if world.exporter is not None:  # A pending computation ends with it.
@@ -98,16 +91,8 @@ def _with_small_sizes() -> Iterator[None]:
             vars(module).update(values)
 
 
-def _run(
-    world: World, seed: int, days: float, until: int | None, page: Path | None
-) -> Run:
+def _run(world: World, seed: int, days: float, until: int | None) -> Run:
     checks, found, collected_at = Checks(world), "", 0.0
-    timeline = None
-    if page is not None:
-        from simulation.page import Timeline  # noqa: PLC0415 - rarely needed
-
-        timeline = Timeline(world, checks)
-        world.history.on_note = timeline.note
     gc.freeze()
     gc.disable()
     began_at = time.process_time()
@@ -115,8 +100,6 @@ def _run(
     try:
         world.start()
         for step in world.run():
-            if timeline is not None:
-                timeline.look()
             checks.check()
             if world.has_ended_process:
                 world.forget_ended_process()
@@ -132,7 +115,7 @@ def _run(
     finally:
         gc.enable()
         gc.unfreeze()
-    done = Run(
+    return Run(
         seed=seed,
         days=world.seconds() / DAY,
         step=world.step,
@@ -145,6 +128,3 @@ def _run(
         judged=dict(checks.judged),
         found=found,
     )
-    if timeline is not None and page is not None:
-        timeline.write(page, done)
-    return done

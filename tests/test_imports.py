@@ -44,17 +44,3 @@ class ImportTests(SynchronousTestCase):
         modules = dict(map(parsed, (ROOT / "api_exporter").rglob("*.py")))
         graph = {name: imports(code, modules.keys()) for name, code in modules.items()}
         self.assertEqual([], cycle(graph))
-
-    def test_hidden(self) -> None:
-        """A cycle is found at any place of an import."""
-        sources = {
-            "a": "if TYPE_CHECKING:\n    from p.b import B",
-            "p.b": "def f():\n    import c",
-            "c": "from p import d",
-            "p.d": "import a",
-            "p": "",
-        }
-        trees = {name: ast.parse(text) for name, text in sources.items()}
-        graph = {name: imports(tree, sources.keys()) for name, tree in trees.items()}
-        self.assertEqual({"a", "p.b", "c", "p.d"}, set(cycle(graph)))
-        self.assertEqual([], cycle({**graph, "c": {"p"}}))

@@ -432,17 +432,6 @@ class AccountsTests(LiveTestCase):
         self.reload(0.6)
         self.assertNotEqual(0, len(self.machine.compute_thread.pending))
 
-    def test_slow_read(self) -> None:
-        """A reload waits for its settings, which are read in a thread."""
-        self.start()
-        reading: Deferred[Settings] = Deferred()
-        self.patch(self, "read", lambda: reading)
-        self.account("three")
-        self.reload()
-        self.assertEqual({"one", "two"}, {*self.exporter.accounts})
-        reading.callback(read_settings(self.environ))
-        self.assertEqual({"one", "two", "three"}, {*self.exporter.accounts})
-
     def test_budget(self) -> None:
         """Reloads send no more requests than the token's limit allows."""
         self.environ["UPSTREAM_RATE_LIMIT"] = "30/30"

@@ -7,7 +7,6 @@ from api_exporter.netbird.resources import ACCESS_LOG, CURRENT_USER, PEERS
 from api_exporter.ports import UpstreamError
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES, SUBJECTS
 from tests.inventories import inventory_of
-from tests.logbook import logbook
 from tests.parts import CURRENT_USER as CURRENT_PATH
 from tests.parts import SERVICE_USER
 from tools.roles import ROLES, SERVICE, Watched, granted, network, results
@@ -111,18 +110,6 @@ class PeersTests(SynchronousTestCase):
             self.assertEqual(((True, False), "restricted"), self.standing(watched))
             self.assertNotIn(True, [is_shown for _, is_shown in watched.seen])
 
-    def test_failure(self) -> None:
-        """Withheld peers that cannot be read are a failure, until they can be."""
-        watched = Watched("user")
-        watched.peers_failure = UpstreamError("http_5xx", "500")
-        watched.advance(60)
-        self.assertEqual(((False, False), "failing"), self.standing(watched))
-        watched.advance(900)
-        self.assertEqual(((False, False), "failing"), self.standing(watched))
-        watched.peers_failure = None
-        watched.advance(60)
-        self.assertEqual(((True, False), "restricted"), self.standing(watched))
-
     def test_changes(self) -> None:
         """The peers follow the permission both ways; `up` stays 1, without a flood."""
         watched = Watched("admin")
@@ -178,18 +165,6 @@ class ChangesTests(SynchronousTestCase):
         watched.advance(660)
         self.assertIn("\nnetbird_api_agent_denied_requests", self.text(watched))
         self.assertEqual("fresh", watched.state("proxy_services"))
-
-    def test_log(self) -> None:
-        """Each withheld resource has one log line; a service user has none."""
-        book = logbook(self)
-        watched = Watched("network_admin")
-        watched.advance(3 * 3600)
-        words = "the token's user may not read all of it"
-        line = f"info proxy_services is withheld: {words}"
-        self.assertEqual(1, book.lines().count(line))
-        said = len(book.lines())
-        Watched(SERVICE).advance(3 * 3600)
-        self.assertEqual([], [li for li in book.lines()[said:] if "current_user" in li])
 
     def test_unknown(self) -> None:
         """If the permissions are unknown, all resources are published."""

@@ -75,7 +75,6 @@ OTHERS = (
     Check("dashboards", linters.dashboards),
     Check("simulation", suites.month),
     Check("torture", suites.torture),
-    Check("reloads", suites.reloads),
 )
 
 TIMED = (Check("thorough", suites.thorough),)

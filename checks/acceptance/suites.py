@@ -116,9 +116,3 @@ def torture(_folder: Path) -> str:
     """Check that the exporter survives each call that fails. Return the counts."""
     command = (sys.executable, "-m", "simulation.torture")
     return run(*command, cwd=ROOT, limit=MAX_SECONDS).splitlines()[-1]
-
-
-def reloads(_folder: Path) -> str:
-    """Check 500 reloads while the disk hangs. Return lines, files and threads."""
-    command = (sys.executable, "-m", "simulation.reloading")
-    return run(*command, cwd=ROOT, limit=MAX_SECONDS)

@@ -11,7 +11,7 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.subjects.table import FINDERS, RESOURCES
 from simulation.company.incidents import LINE_CUT
 from simulation.company.network import SimulatedNetwork
-from simulation.company.schedules import MINUTE, MONDAY, WEEK
+from simulation.company.schedules import DAY, HOUR, MINUTE, MONDAY, WEEK
 from tests.attention.looking import NOW, findings, seen
 from tests.inventories import inventory_of
 from tests.reference.program import all_read
@@ -59,11 +59,14 @@ NAMED = replace(
 )
 """Thresholds that name the important groups and settings of this network."""
 
-STEP = 16 * MINUTE
-"""Seconds between two looks, which so fall on many minutes of the hour."""
-
 BEGIN = int((NOW - MONDAY) // WEEK) * WEEK + MONDAY
 """A Monday, in seconds since the epoch."""
+
+STEP = 47 * MINUTE
+"""Seconds between two looks, which so fall on many minutes of the hour."""
+
+SHORT = range(BEGIN + 6 * DAY + HOUR, BEGIN + 6 * DAY + 5 * HOUR, 9 * MINUTE)
+"""Looks on Sunday morning, which has the shortest incidents."""
 
 
 def known(network: SimulatedAccount, at: float) -> Inventory:
@@ -86,7 +89,8 @@ class DemoTests(SynchronousTestCase):
         network = SimulatedNetwork(60)
         times: Counter[str] = Counter()
         dropped = []
-        for at in range(BEGIN, BEGIN + WEEK, STEP):
+        looks = sorted({*range(BEGIN, BEGIN + WEEK, STEP), *SHORT})
+        for at in looks:
             inventory = known(network, at)
             looked = seen(inventory, now=at, thresholds=NAMED)
             every = findings(looked)
@@ -96,10 +100,10 @@ class DemoTests(SynchronousTestCase):
             for one in every:
                 self.assertRegex(one.message, r"^\S.*\.$")
         self.assertEqual(set(default_thresholds().severities) - NEVER, set(times))
-        always = {alert for alert in times if times[alert] == WEEK // STEP}
+        always = {alert for alert in times if times[alert] == len(looks)}
         self.assertEqual(STANDING, always)
         cut = LINE_CUT.start(dropped[0])
-        self.assertLess(dropped[-1], cut + LINE_CUT.changes[-1] + STEP)
+        self.assertLess(dropped[-1], cut + LINE_CUT.changes[-1] + SHORT.step)
 
     def test_unknown(self) -> None:
         """If a resource is unknown, the findings of others stay as they are."""

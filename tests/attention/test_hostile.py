@@ -9,7 +9,6 @@ from api_exporter.attention.finding import MAX_NAME_LENGTH, safe_line
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import NetBirdAccount, NetBirdSettings
 from api_exporter.netbird.resource_state import ResourceState
-from api_exporter.report import words
 from api_exporter.report.account import finding_entry
 from api_exporter.report.lines import finding_line
 from api_exporter.subjects.networks import Network, NetworkResource, NetworkRouter
@@ -130,13 +129,6 @@ class TimesTests(SynchronousTestCase):
             )
             for one in findings(looked):
                 self.assertTrue(finding_line(finding_entry(one, "", 0.0, NOW)))
-
-    def test_future(self) -> None:
-        """A beginning in the future is not shown."""
-        ahead = peer("p", connected=False, since=DAY)
-        inventory = inventory_of(peers=(ahead,), groups=(group("servers", "p"),))
-        [finding] = findings(seen(inventory, chosen=("servers",)))
-        self.assertIsNone(words.when(finding, 0.0, NOW))
 
 
 class PersonalTests(SynchronousTestCase):

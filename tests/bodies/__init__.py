@@ -48,9 +48,6 @@ NOON = 1_779_451_650.0
 RECORDED_TIME = 1_795_348_830.0
 """2026-11-22, 12:00:30 UTC: in all windows of the newest recorded rows."""
 
-STOCK_TIME = 1_795_349_280.0
-"""The time of the stock account's bodies, 2026-11-22 12:08 UTC."""
-
 
 def recorded(server: str) -> dict[str, bytes]:
     """Return the recorded bodies of a server, by path. `recorded` is a network of 288

@@ -1,13 +1,12 @@
 """The simulated API, and the tokens of many simulated accounts."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import repeat
 from typing import NamedTuple
 
 from treq.client import HTTPClient
 from treq.testing import RequestTraversalAgent
-from twisted.internet.interfaces import IPushProducer
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
@@ -186,36 +185,3 @@ class CustomersTests(AskingTestCase):
         self.assertEqual([25, 45, 55], peers)
         self.assertEqual(["customer-001", "customer-002"], list(tokens(2)))
         self.assertFalse(Token(tokens(500)["customer-500"]).mistyped())
-
-
-class FullTransport(StringTransport):
-    """A transport that is full after each write, and calls a function then."""
-
-    producer: IPushProducer
-
-    def __init__(self, when_full: Callable[[IPushProducer], None]) -> None:
-        super().__init__()
-        self._when_full = when_full
-
-    def write(self, data: bytes) -> None:
-        super().write(data)
-        self._when_full(self.producer)
-
-    def writeSequence(self, data: list[bytes]) -> None:
-        self.write(b"".join(data))
-
-
-class SlowClientTests(SynchronousTestCase):
-    def test_slow(self) -> None:
-        """A slow client gets the body as it reads; one that leaves, no more."""
-        transport = FullTransport(lambda producer: producer.pauseProducing())
-        send(transport, f"Bearer {TOKEN}")
-        sizes = []
-        while not transport.value().endswith(b"0\r\n\r\n"):
-            sizes.append(len(transport.value()))
-            transport.producer.resumeProducing()
-        self.assertGreater(len(sizes), 3)
-        self.assertEqual(sorted(set(sizes)), sizes)
-        transport = FullTransport(lambda producer: producer.stopProducing())
-        send(transport, f"Bearer {TOKEN}")
-        self.assertLess(len(transport.value()), len(whole("/api/peers")) / 2)

@@ -257,11 +257,6 @@ class HostileTests(SynchronousTestCase):
             self.assertRegex(complaint, r"^\[\d+\]: .")
         msgspec.json.encode(decoded.records)  # it can be written as UTF-8
 
-    @given(body=BODIES, value=VALUES | st.lists(RECORDS | VALUES))
-    def test_json(self, body: BodyDecoder[object], value: object) -> None:
-        """Any JSON is decoded, refused, or refused in part with the places reported."""
-        self.check(body, json.dumps(value).encode())
-
     @given(
         body=BODIES,
         value=st.lists(RECORDS, min_size=1),

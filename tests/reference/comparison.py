@@ -6,6 +6,7 @@ from fractions import Fraction
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.netbird.facts.personal import PERSONAL as KINDS
 from api_exporter.subjects.table import SUBJECTS
 from tests.reference import reference
 from tests.reference.page import Key, Settings
@@ -13,7 +14,7 @@ from tests.reference.program import program
 
 NO_PEER = Settings(detail=frozenset())
 PUBLIC = Settings()
-PERSONAL = Settings(personal=frozenset(["usage"]))
+PERSONAL = Settings(personal=frozenset(KINDS))
 SOME = Settings(detail=frozenset(("servers", "group-lab", "All")))
 CHOICES = (PUBLIC, PERSONAL, SOME, NO_PEER)
 

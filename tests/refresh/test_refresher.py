@@ -1,8 +1,6 @@
 """The refresher with a fake clock, and a dictionary as its upstream."""
 
-import gc
 import re
-import tracemalloc
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
@@ -21,7 +19,7 @@ from api_exporter.refresh.budget import SLOTS, Budget
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.log import Log
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
-from api_exporter.refresh.refresher import WITHDRAWAL_RETRY, Refresher
+from api_exporter.refresh.refresher import WITHDRAWAL_RETRY
 from api_exporter.refresh.request_plans import RequestPlan
 from api_exporter.refresh.transitions import Event, Failed, Read
 from api_exporter.subjects.selection import selection
@@ -410,21 +408,6 @@ class RefresherTests(SynchronousTestCase):
         self.assertGreater(bench.clock.rightNow, 300)
         self.assertIn('netbird_api_peer_connected{peer_id="p1"', bench.page())
 
-    def test_tokens_of_another_user(self) -> None:
-        """With another user's token the old user's tokens are withdrawn."""
-        bench = Bench("users", users=GOOD["users"], tokens=GOOD["tokens"]).start()
-        labels = 'token_id="t",token="",user_id="%s"'
-        self.assertIn(labels % "me|1", bench.page())
-        bench.replies["users"] = b'[{"id":"me|1"},{"id":"you","is_current":true}]'
-        bench.replies["api/users/you/tokens"] = late = Deferred[bytes]()
-        bench.advance(601)
-        self.assertNotIn("netbird_api_access_token", bench.page())
-        self.assertFalse(bench.pipeline.knows("access_tokens"))
-        self.assertIsNone(bench.states["access_tokens"].up)
-        late.callback(GOOD["tokens"])
-        bench.advance(0)
-        self.assertIn(labels % "you", bench.page())
-
     def test_tokens_of_a_forgotten_user(self) -> None:
         """Tokens that arrive when their user is no longer known are not published."""
         bench = Bench("users", users=GOOD["users"], tokens=b"[]").start()
@@ -435,14 +418,6 @@ class RefresherTests(SynchronousTestCase):
         late.callback(GOOD["tokens"])
         bench.advance(0)
         self.assertNotIn("netbird_api_access_token", bench.page())
-
-    def test_restarted(self) -> None:
-        """A request that a stop cancelled is sent after the next start."""
-        bench = Bench(accounts=Deferred[bytes]()).start()
-        self.successResultOf(bench.stopService())
-        bench.replies["accounts"] = b"[]"
-        bench.start()
-        self.assertTrue(all(s.up for s in bench.states.values()))
 
     def test_rejected_records(self) -> None:
         """A record that cannot be decoded is left out, counted and logged; of many, the
@@ -525,24 +500,6 @@ class RefresherTests(SynchronousTestCase):
             self.assertIs(True, bench.states["peers"].up)
             self.assertEqual([], self.flushLoggedErrors())
 
-    def test_failures_keep_nothing(self) -> None:
-        """Bodies that could not be decoded are freed, with or without a collector."""
-        bench = Bench("peers").start()
-        name = b"x" * 200_000
-        cut = b"[" + b",".join([b'{"id":"a","name":"' + name + b'"}'] * 20)
-        bad = b"[" + b",".join([b'{"id":7,"name":"' + name + b'"}'] * 20) + b"]"
-        gc.disable()
-        self.addCleanup(gc.enable)
-        tracemalloc.start()
-        self.addCleanup(tracemalloc.stop)
-        for number in range(1, 7):
-            bench.replies["peers"] = b" " * number + (cut if number % 2 else bad)
-            bench.advance(30)
-            failures = bench.states["peers"].failures
-            self.assertLessEqual(number, failures)
-        del bench.replies["peers"]
-        self.assertLess(tracemalloc.get_traced_memory()[0], 1_000_000)
-
     def test_connection_test(self) -> None:
         """Other resources wait for the end of the connection test, also if it fails."""
         for outcome in (succeed(None), fail(UpstreamError("connect", "lost"))):
@@ -570,14 +527,6 @@ class RefresherTests(SynchronousTestCase):
         bench.on_silent(PROBE_PATH)
         self.assertEqual([], bench.clock.getDelayedCalls())
 
-    def test_silent(self) -> None:
-        """A request without a header allows the next resource, with a query or not."""
-        bench = Bench("groups", "routes", groups=Deferred[bytes]()).start()
-        self.assertEqual("groups", bench.asked[-1])
-        bench.on_silent("api/groups?page=1")
-        bench.advance(0)
-        self.assertIs(True, bench.states["routes"].up)
-
     def test_stop(self) -> None:
         """A stop cancels running tasks and leaves no timer."""
         cancelled: list[object] = []
@@ -601,12 +550,6 @@ class RefresherTests(SynchronousTestCase):
         hung[0].advance(0)  # the clock of the newest change
         self.assertIn("groups", last.asked)
 
-    def test_ended(self) -> None:
-        """A task that has ended is not kept for a stop."""
-        bench = Bench().start()
-        [refresher] = [part for part in bench if isinstance(part, Refresher)]
-        self.assertEqual([], self.successResultOf(refresher.stopService()))
-
     def test_stop_while_rendering(self) -> None:
         """A stop waits for no computation, and publishes no result of it."""
         compute = DelayedCompute()
@@ -628,17 +571,6 @@ class RefresherTests(SynchronousTestCase):
         self.successResultOf(Deferred.fromCoroutine(after.begin_with(bench)))
         after.start().advance(WITHDRAWAL_RETRY)
         self.assertNotIn("netbird_api_setup_key_valid", after.page())
-
-    def test_adopted_failure(self) -> None:
-        """A reload requests a failed resource at once: its settings may be new."""
-        bench = Bench("setup_keys", setup_keys=DOWN).start()
-        bench.advance(901)
-        self.successResultOf(bench.stopService())
-        after = Bench("setup_keys", setup_keys=b'[{"id":"k"}]')
-        after.clock.advance(bench.clock.seconds())
-        self.successResultOf(Deferred.fromCoroutine(after.begin_with(bench)))
-        after.start().advance(1)
-        self.assertIn("netbird_api_setup_key_valid", after.page())
 
     def test_adopted_failure_of_a_log(self) -> None:
         """The end of a failure from before a reload has a line, also of a list that no

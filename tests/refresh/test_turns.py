@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from functools import partial
+from math import inf
 from random import Random
 
 from hypothesis import given, settings
@@ -18,13 +19,16 @@ from api_exporter.subjects.table import RESOURCES
 from tests import tries
 from tests.parts import limiter as bucket
 from tests.token_bucket import TokenBucket
-from tests.weather import events_until
 
 DEFAULT = {r.name: r.period for r in RESOURCES if r.name != "events"}
 FEW = {"peers": 30.0, "groups": 300.0, "users": 600.0}
 HUNG = UpstreamError("timeout", "no answer")
 HOUR = 3600.0
 TIMEOUT = 30.0
+
+
+def _due_at(clock: Clock) -> float:
+    return min((call.getTime() for call in clock.getDelayedCalls()), default=inf)
 
 
 class Crowd:
@@ -75,8 +79,9 @@ class Crowd:
             schedule.offer()
 
     def until(self, end: float) -> "Crowd":
-        for _ in events_until(self.clock, end):
-            pass
+        while (due := _due_at(self.clock)) <= end:
+            self.clock.advance(max(0.0, due - self.clock.seconds()))
+        self.clock.advance(max(0.0, end - self.clock.seconds()))
         return self
 
     def _started(self, number: int, name: str) -> None:

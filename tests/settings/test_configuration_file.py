@@ -275,28 +275,11 @@ class AgreementTests(SynchronousTestCase):
         for shell in SHELLS:
             self.assertEqual(read, by_shell(shell, self.path), (shell, lines))
 
-    def test_table(self) -> None:
-        """Shells read the lines of the table like the exporter."""
-        for line, value in ACCEPTED:
-            for before in ("", "export "):
-                self.path.write_bytes(f"{before}{line}\n".encode())
-                for shell in SHELLS:
-                    self.assertEqual({"X_A": value}, by_shell(shell, self.path), line)
-
     @settings(deadline=None, max_examples=tries(90))
     @given(st.lists(VALUES, max_size=30), st.sampled_from(("", "export ")))
     def test_any(self, values: list[str], before: str) -> None:
         """A shell reads every accepted value like the exporter, with `export` too."""
         self.assert_agreed(accepted(values, before))
-
-    def test_expansions(self) -> None:
-        """A shell's expansions are refused, or are not expanded."""
-        for value in (
-            *("x:~", "/a:~/b", "x:~root", "x=~", "x{a,b}", "x{1..3}", "/*", "/et[c]"),
-            *("a!b", "a^b"),
-        ):
-            for before in ("", "export "):
-                self.assert_agreed(accepted([value], before))
 
     def test_white_space(self) -> None:
         """White space that a shell does not know ends no line and no value."""

@@ -87,11 +87,3 @@ class TranslateTests(SynchronousTestCase):
         cancelled = CancelledError()
         for cause in (cancelled, never(cancelled), connecting, ProxyTimeout("x")):
             self.assertRaises(CancelledError, raise_upstream_error, Failure(cause))
-
-    def test_untouched(self) -> None:
-        """An UpstreamError, or a defect of the program, is raised unchanged."""
-        for cause in (UpstreamError("auth", "refused"), ZeroDivisionError()):
-            raised = self.assertRaises(
-                type(cause), raise_upstream_error, Failure(cause)
-            )
-            self.assertIs(cause, raised)
