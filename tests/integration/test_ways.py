@@ -2,14 +2,19 @@
 
 import re
 from pathlib import Path
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+
+from cryptography import x509
 
 from tests.authority import Authority, written
 from tests.integration.exporter import GOOD, ExporterTestCase, Upstream
-from tests.integration.programs import get, until
-from tests.integration.proxies import folder, nginx, squid
+from tests.integration.programs import get, serve, until
+from tests.integration.proxies import folder, nginx, squid, tinyproxy
 
 NAME = "upstream.example"
 """A name that only the proxy can resolve."""
+
+SANS = [x509.DNSName(NAME), x509.DNSName("localhost")]
 
 
 class WayTests(ExporterTestCase):
@@ -17,7 +22,7 @@ class WayTests(ExporterTestCase):
         super().setUp()
         self.folder = folder(self)
         self.authority = Authority("our authority")
-        self.issued = self.authority.issue(NAME)
+        self.issued = self.authority.issue(NAME, sans=SANS)
         pem = Path(written(self.folder, "both", self.issued.pem, self.issued.key))
         self.upstream = Upstream(self, GOOD, pem=pem)
         port = self.upstream.server_address[1]
@@ -54,6 +59,34 @@ class WayTests(ExporterTestCase):
             self.assertEqual("reachable: yes", reachable)
         self.assertIn(f"CONNECT {NAME}:", proxy.log())
         self.assertNotIn(GOOD, proxy.log())
+
+    def test_login(self) -> None:
+        """User and password of a proxy's address are decoded; wrong ones are named."""
+        self.environ["UPSTREAM_API_URL"] = self.upstream.url
+        for made in (squid, tinyproxy):
+            proxy = made(self, self.folder / made.__name__, login=True)
+            for login, status in ((proxy.login, 0), ("exporter:wrong", 1)):
+                self.environ["UPSTREAM_PROXY"] = f"http://{login}@{proxy.address}"
+                ended = self.ended([*self.exporter, "--check"], self.environ)
+                self.assertEqual(status, ended.returncode, ended.stdout + ended.stderr)
+                words = "requires a valid user and password"
+                self.assertEqual(bool(status), words in ended.stdout)
+            self.assertIn("CONNECT localhost:", proxy.log())
+
+    def test_no_tls(self) -> None:
+        """A server that ends the TLS handshake without a reason speaks no TLS."""
+
+        class CloseNotify(StreamRequestHandler):
+            def handle(self) -> None:
+                self.request.recv(10_000)
+                self.wfile.write(b"\x15\x03\x01\x00\x02\x01\x00")
+
+        server = ThreadingTCPServer(("127.0.0.1", 0), CloseNotify)
+        serve(self, server)
+        url = f"https://localhost:{server.server_address[1]}"
+        environ = self.reading(url, UPSTREAM_API_TOKEN=GOOD)
+        ended = self.ended([*self.exporter, "--check"], environ)
+        self.assertRegex(ended.stdout, r"(?m)^api/peers +tls ")
 
     def test_demo(self) -> None:
         """The simulated network needs no proxy, and no certificate."""
