@@ -106,12 +106,6 @@ class LogFileTests(SynchronousTestCase):
             self.assertTrue(self.moved.read_text().endswith("a\n"))
             self.assertEqual(f"{before}b\n", self.path.read_text())
 
-    def test_reopened(self) -> None:
-        """A file that is opened again is closed before."""
-        before = self.file._file
-        self.file.reopen()
-        self.assertEqual((True, False), (before.closed, self.file._file.closed))
-
     def test_truncated(self) -> None:
         """A file that another program has truncated is continued at its new end."""
         self.file.write("a\n")

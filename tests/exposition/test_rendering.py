@@ -114,9 +114,6 @@ class FamilyTests(SynchronousTestCase):
         with self.assertRaises(PageTooLong):
             render_page(same, before, max_bytes=PIECE_BYTES)
 
-    def test_without_edition(self) -> None:
-        self.assertEqual({}, self.paged(self.family(1)).inputs_keys)
-
     def test_same(self) -> None:
         """An equal text is the same piece."""
         before = self.paged(self.family(PIECE_BYTES, 1))

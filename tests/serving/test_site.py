@@ -88,13 +88,6 @@ class SiteTests(SynchronousTestCase):
                 self.page.finish()
             self.assert_quiet()
 
-    def test_start(self) -> None:
-        """The start and the stop of the server log nothing."""
-        book = logbook(self)
-        self.site.doStart()
-        self.site.doStop()
-        self.assertEqual([], book.lines(LogLevel.debug))
-
     def test_log(self) -> None:
         """A request is one printable debug line when it has been answered."""
         book = logbook(self)

@@ -204,14 +204,6 @@ class TargetsTests(AccountsTestCase):
 class DiscoveryTests(AccountsTestCase):
     """Service discovery of each account's peers."""
 
-    def test_of_one(self) -> None:
-        """An account's list has its own peers, labelled with its name."""
-        found = json.loads(self.text("/sd?port=1&account=acme"))
-        addresses = [f"{peer.ip}:1" for peer in self.acme.inventory.peers or ()]
-        self.assertEqual(addresses, [entry["targets"][0] for entry in found])
-        names = {entry["labels"]["__meta_netbird_account"] for entry in found}
-        self.assertEqual({"acme"}, names)
-
     def test_wrong(self) -> None:
         """The error of an invalid query has the account's name, or a placeholder."""
         missing = "account is missing: request /sd?account=NAME&port=9100\n"

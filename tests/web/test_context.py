@@ -1,18 +1,50 @@
-"""Lists of service discovery that wait for each other, and for their clients."""
+"""Values that are cached for a second, and lists that wait for their clients."""
 
 from twisted.internet.address import IPv4Address
+from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.serving.site import BoundedSite
 from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.web import context
-from api_exporter.web.context import MAX_WAIT_SECONDS, STALLED_SECONDS
+from api_exporter.web.context import MAX_WAIT_SECONDS, STALLED_SECONDS, TTL, TTLCache
 from tests.logbook import logbook
 from tests.parts import DelayedCompute
 from tests.web.connection import CLIENT, Connection
 from tests.web.test_accounts import Knowing, several
 from tests.web.watched import Watched
+
+
+class TTLCacheTests(SynchronousTestCase):
+    def setUp(self) -> None:
+        self.clock = Clock()
+        self.made: list[str] = []
+        self.cache = TTLCache[int](self.clock.seconds)
+
+    def get(self, key: str) -> int:
+        def make() -> int:
+            self.made.append(key)
+            return len(self.made)
+
+        return self.cache.get(key, make)
+
+    def test_life(self) -> None:
+        self.assertEqual([1, 1, 2], [self.get("a"), self.get("a"), self.get("b")])
+        self.clock.advance(0.9 * TTL)
+        self.assertEqual([1, 2], [self.get("a"), self.get("b")])
+        self.clock.advance(0.1 * TTL)
+        self.assertEqual([3, 3], [self.get("a"), self.get("a")])
+        self.clock.rightNow -= 500  # a clock that jumps back freezes nothing
+        self.assertEqual(4, self.get("a"))
+
+    def test_old(self) -> None:
+        """Expired values are removed."""
+        for number in range(100):
+            self.get(f"a{number}")
+            self.clock.advance(TTL / 4)
+        self.assertEqual(4, len(self.cache._values))
+
 
 OTHER = IPv4Address("TCP", "10.9.9.9", 40000)
 FULL = b"too many responses are pending: retry later"

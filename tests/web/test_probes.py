@@ -1,12 +1,22 @@
-"""`/ready`: 200 while the peers are fresh, else 503 with the reasons."""
+"""`/health`, and `/ready`: 200 while the peers are fresh, else 503 with the reasons."""
 
 import json
 from typing import Any
 
 from api_exporter.ports import UpstreamError
+from api_exporter.refresh.transitions import Failed
 from api_exporter.upstream.advice import advice
 from tests.web.served import ServedTestCase
-from tests.web.watched import Watched
+from tests.web.watched import URL, VERSION, Watched
+
+UNKNOWN = {
+    "up": None,
+    "supported": None,
+    "last_success_timestamp_seconds": None,
+    "records": None,
+    "last_error_reason": None,
+}
+"""A resource before its first refresh."""
 
 BROKEN = UpstreamError("http_5xx", "500: broken")
 
@@ -99,3 +109,42 @@ class GroupTests(ServedTestCase):
             self.assertEqual((503, []), (status, found["groups"]))
             self.assertEqual("group_unknown", found["reasons"][0]["reason"])
             self.assertNotIn("\x1b", found["reasons"][0]["message"])
+
+
+class HealthTests(ServedTestCase):
+    def setUp(self) -> None:
+        self.watched = Watched(collectors=["peers", "groups"])
+        self.tree = self.watched.tree
+
+    def test_health_at_the_start(self) -> None:
+        """The process is healthy before the first refresh."""
+        self.watched.clock.advance(12.3456)
+        status, headers, body = self.request("/health")
+        self.assertEqual(200, status)
+        self.assert_headers(headers, content_type="application/json")
+        names = ("peers", "current_user", "accounts", "groups")
+        found = {
+            "status": "ok",
+            "version": VERSION,
+            "uptime_seconds": 12.346,
+            "upstream": {"url": URL, "reachable": None},
+            "resources": dict.fromkeys(names, UNKNOWN),
+        }
+        self.assertEqual(json.dumps(found, indent=2) + "\n", body.decode())
+
+    def test_health(self) -> None:
+        """Every resource shows the result of its last refresh."""
+        states = self.watched.states
+        states.change("peers", ended_at=1000.5, last_success=1000.5)
+        error = UpstreamError("forbidden", "403: permission denied")
+        states.record("groups", Failed(error, 1, 1001))
+        error = UpstreamError("forbidden", "403", request_id="dc1djo5qmd2oq13d8pj0")
+        states.record("accounts", Failed(error, 1, 1001))
+        resources = json.loads(self.request("/health")[2])["resources"]
+        success: dict[str, object] = {"up": True, "supported": True, "records": 0}
+        success["last_success_timestamp_seconds"] = 1000.5
+        failure: dict[str, object] = {"up": False, "last_error_reason": "forbidden"}
+        self.assertEqual(UNKNOWN | success, resources["peers"])
+        self.assertEqual(UNKNOWN | failure, resources["groups"])
+        failure["last_error_request_id"] = "dc1djo5qmd2oq13d8pj0"
+        self.assertEqual(UNKNOWN | failure, resources["accounts"])
