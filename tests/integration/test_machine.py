@@ -13,13 +13,13 @@ from tests.integration.programs import PATIENCE, SOON, get, program, start, unti
 
 
 class SignalTests(ExporterTestCase):
-    def at_a_terminal(self, *before: str) -> tuple[subprocess.Popen[bytes], int]:
-        """Start an exporter in a window; closing the number closes the window."""
+    def test_window(self) -> None:
+        """Closing its window ends the program with status 0."""
         window, terminal = os.openpty()
         process = subprocess.Popen(
             [
                 *(program("env"), "--default-signal=HUP"),  # may be ignored
-                *(program("setsid"), "--ctty", *before, *self.exporter, "--demo"),
+                *(program("setsid"), "--ctty", *self.exporter, "--demo"),
             ],
             cwd=self.directory,
             env=self.settings(),
@@ -31,23 +31,7 @@ class SignalTests(ExporterTestCase):
         self.addCleanup(process.kill)
         os.close(terminal)
         until(lambda: get(self.url("/health"))[0] == 200, "the start")
-        return process, window
-
-    def test_window(self) -> None:
-        """Closing its window ends the program with status 0."""
-        process, window = self.at_a_terminal()
         os.close(window)
-        self.assertEqual(0, process.wait(PATIENCE))
-
-    def test_nohup(self) -> None:
-        """A program under nohup keeps running when its window is closed."""
-        process, window = self.at_a_terminal(program("nohup"))
-        os.close(window)
-        for _ in range(5):
-            self.assertEqual(200, get(self.url("/health"))[0])
-            time.sleep(0.1)
-        self.assertIsNone(process.poll())
-        process.terminate()
         self.assertEqual(0, process.wait(PATIENCE))
 
     def test_log_file(self) -> None:

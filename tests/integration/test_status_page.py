@@ -1,155 +1,22 @@
-"""The status page in a real browser: what it shows, where, and how it stays fresh.
+"""The status page in a real browser: what it shows, where, and how it stays fresh."""
 
-With STATUS_IMAGES set to a directory, the pictures for the documentation go there.
-"""
-
-import base64
-import json
-import os
-from collections.abc import Iterator
-from itertools import count
 from pathlib import Path
 
 from twisted.internet import reactor
-from twisted.internet.defer import Deferred, fail
 from twisted.internet.endpoints import TCP4ServerEndpoint
-from twisted.internet.interfaces import IProcessTransport
-from twisted.internet.protocol import ProcessProtocol
 from twisted.internet.task import deferLater
-from twisted.python.failure import Failure
 from twisted.trial.unittest import TestCase
 from twisted.web.http import Request
 from twisted.web.resource import Resource
 from twisted.web.server import Site
 
 from api_exporter.ports import UpstreamError
-from api_exporter.report.words import NO_PROBLEM
 from api_exporter.subjects.table import COLLECTORS
-from simulation.company.incidents import GATEWAYS_UPDATE
-from simulation.company.schedules import WEEK
+from tests.integration.browser import Browser
 from tests.integration.programs import PATIENCE, program
-from tests.web.watched import QUIET, Watched
-
-FLAGS = (
-    "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run"
-    " --disable-background-networking --disable-component-update --disable-sync"
-    " --disable-dev-shm-usage --hide-scrollbars --remote-debugging-pipe"
-)
-
-Json = dict[str, object]
+from tests.web.watched import Watched
 
 REFUSED = UpstreamError("auth", "401: the NetBird API rejects the token")
-
-
-class Browser(ProcessProtocol):
-    """Headless Chromium, by its DevTools protocol: JSON with a zero byte after it."""
-
-    _asked: IProcessTransport
-
-    def __init__(self) -> None:
-        self.ended: Deferred[None] = Deferred()
-        self.loaded: Deferred[None] = Deferred()
-        self.console: list[object] = []
-        self.target: object = None
-        self._answers: dict[int, Deferred[Json]] = {}
-        self._numbers: Iterator[int] = count(1)
-        self._waiting = b""
-        self._session = ""
-
-    def childDataReceived(self, childFD: int, data: bytes) -> None:  # noqa: N802, N803
-        if childFD != 4:
-            return
-        *messages, self._waiting = (self._waiting + data).split(b"\0")
-        for message in messages:
-            self._received(json.loads(message))
-
-    def _received(self, message: Json) -> None:
-        number = message.get("id")
-        if isinstance(number, int):
-            answer = self._answers.pop(number)
-            if "error" in message:
-                answer.errback(AssertionError(message["error"]))
-            else:
-                answer.callback(_object(message["result"]))
-        elif message["method"] == "Page.loadEventFired" and not self.loaded.called:
-            self.loaded.callback(None)
-        elif message["method"] in {"Log.entryAdded", "Runtime.exceptionThrown"}:
-            self.console.append(message["params"])
-
-    def processEnded(self, reason: Failure) -> None:  # noqa: N802
-        for answer in self._answers.values():
-            answer.errback(AssertionError(f"the browser has gone: {reason.value}"))
-        self.ended.callback(None)
-
-    def call(self, method: str, **params: object) -> Deferred[Json]:
-        if self.ended.called:
-            return fail(AssertionError("the browser has gone"))
-        number = next(self._numbers)
-        message: Json = {"id": number, "method": method, "params": params}
-        if self._session:
-            message["sessionId"] = self._session
-        assert self.transport is not None
-        self.transport.writeToChild(3, json.dumps(message).encode() + b"\0")
-        answer: Deferred[Json] = Deferred()
-        self._answers[number] = answer
-        return answer.addTimeout(PATIENCE, reactor)
-
-    async def open(self) -> None:
-        """A tab of our own."""
-        created = await self.call("Target.createTarget", url="about:blank")
-        self.target = created["targetId"]
-        attached = await self.call(
-            "Target.attachToTarget", targetId=self.target, flatten=True
-        )
-        self._session = str(attached["sessionId"])
-        for domain in ("Page", "Log", "Runtime"):
-            await self.call(f"{domain}.enable")
-
-    async def visit(self, url: str) -> None:
-        self.loaded = Deferred()
-        await self.call("Page.navigate", url=url)
-        await self.loaded.addTimeout(PATIENCE, reactor)
-
-    async def value(self, expression: str) -> object:
-        """Return the value of a JavaScript expression."""
-        answer = await self.call(
-            "Runtime.evaluate", expression=expression, returnByValue=True
-        )
-        if "exceptionDetails" in answer:
-            raise AssertionError(answer["exceptionDetails"])
-        return _object(answer["result"]).get("value")
-
-    async def screen(self, width: int, height: int, *, mobile: bool = False) -> None:
-        await self.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=mobile,
-        )
-
-    async def scheme(self, name: str) -> None:
-        """Light or dark."""
-        await self.call(
-            "Emulation.setEmulatedMedia",
-            features=[{"name": "prefers-color-scheme", "value": name}],
-        )
-
-    async def picture(self, selector: str = "") -> bytes:
-        """The screen, or what an element takes of the page, as PNG."""
-        clip: Json = {"format": "png"}
-        if selector:
-            box = await self.value(
-                f"document.querySelector('{selector}').getBoundingClientRect().toJSON()"
-            )
-            clip = {"format": "png", "clip": {**_object(box), "scale": 1}}
-        answer = await self.call("Page.captureScreenshot", **clip)
-        return base64.b64decode(str(answer["data"]))
-
-
-def _object(value: object) -> Json:
-    assert isinstance(value, dict)
-    return value
 
 
 CONTRAST = """
@@ -205,36 +72,17 @@ class StatusPageTests(TestCase):
     timeout = 3 * PATIENCE
 
     async def opened(self, watched: Watched) -> Browser:
-        """A browser that shows the page; both end with the test."""
-        executable = program("chromium")
+        """Return a browser that shows the page; both end with the test."""
         self.site = CountingSite(watched)
         endpoint = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
         port = await endpoint.listen(self.site)
         self.addCleanup(port.stopListening)
-        self.port = port
         self.url = f"http://127.0.0.1:{port.getHost().port}/"
-        profile = Path(self.mktemp())
-        profile.mkdir(parents=True)
         browser = Browser()
-        process = reactor.spawnProcess(
-            browser,
-            executable,
-            [executable, *FLAGS.split(), f"--user-data-dir={profile.resolve()}"],
-            env={**os.environ, "HOME": str(profile.resolve())},
-            childFDs={0: "w", 1: "r", 2: "r", 3: "w", 4: "r"},
-        )
-        self.addCleanup(self._end, browser, process)
-        await browser.open()
+        await browser.start(program("chromium"), Path(self.mktemp()))
+        self.addCleanup(browser.end)
         await browser.visit(self.url)
         return browser
-
-    async def _end(self, browser: Browser, process: IProcessTransport) -> None:
-        if not browser.ended.called:
-            browser.call("Browser.close").addErrback(lambda _: None)
-            killing = reactor.callLater(5, process.signalProcess, "KILL")
-            await browser.ended
-            if killing.active():
-                killing.cancel()
 
     async def until(self, browser: Browser, expression: str) -> None:
         """Wait, within reason, until an expression is true."""
@@ -364,43 +212,3 @@ class StatusPageTests(TestCase):
         await browser.call("Target.activateTarget", targetId=browser.target)
         await self.until(browser, "document.title.startsWith('Not working')")
         self.assertGreater(len(self.site.asked), asked)
-
-    async def test_pictures(self) -> None:
-        """The documentation's pictures can be taken: the page, and what needs attention
-        when that is little, much, nothing, or unknown.
-        """
-        folder = Path(os.environ.get("STATUS_IMAGES") or self.mktemp())
-        folder.mkdir(parents=True, exist_ok=True)
-        default = [c.name for c in COLLECTORS if c.default]
-        whole = Watched(collectors=default, peers=220, pprof=True)
-        quiet = Watched(peers=14)
-        quiet.bodies = {**QUIET}
-        few = Watched(collectors=default, peers=220)
-        many = Watched(collectors=default, peers=4000)
-        many.clock.advance(GATEWAYS_UPDATE.start(many.now() + WEEK) + 300 - many.now())
-        working = "Reading NetBird: yes"
-        attention = "section.attention"
-        browser = await self.opened(whole.start(5.2 * 3600 + 4))
-        few.start(700)
-        many.start(60)
-        quiet.start(60)
-        for name, watched, height, selector, words in (
-            ("status-light", whole, 950, "", working),
-            ("status-dark", whole, 950, "", working),
-            ("status-failing", whole, 1420, "", "the NetBird API rejects the token"),
-            ("attention-few", few, 1900, attention, "Network depot"),
-            ("attention-many", many, 1900, attention, "Network hq cannot be reached"),
-            ("attention-nothing", quiet, 1900, attention, NO_PROBLEM),
-            ("attention-unknown", few, 1900, attention, "their metrics are missing"),
-        ):
-            if name.endswith(("failing", "unknown")):
-                watched.down = REFUSED
-                watched.advance(720)
-            self.site.resource = watched.tree
-            await browser.screen(1080, height)
-            await browser.scheme("dark" if name.endswith("dark") else "light")
-            await browser.visit(self.url)
-            self.assertIn(words, str(await browser.value("document.body.innerText")))
-            picture = await browser.picture(selector)
-            self.assertTrue(picture.startswith(b"\x89PNG\r\n"), name)
-            (folder / f"{name}.png").write_bytes(picture)
