@@ -1,7 +1,6 @@
 """An account from its start to its end, with a fake reactor."""
 
 from base64 import b64encode
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import Service
@@ -76,12 +75,6 @@ class AccountTests(SynchronousTestCase):
         self.assertEqual([], self.reactor.tcpClients)
         self.reactor.advance(0.5)
         self.assertNotEqual([], self.reactor.tcpClients)
-
-    def test_query(self) -> None:
-        """UPSTREAM_ACCOUNT is in the query of the requests."""
-        self.started(self.account(UPSTREAM_ACCOUNT="d1f9"))
-        _, transport = self.connected()
-        self.assertIn(b"?account=d1f9 HTTP/1.1", transport.value())
 
     def connected(self) -> tuple[IProtocol, StringTransport]:
         """Establish and return the first connection."""
@@ -160,23 +153,3 @@ class AccountTests(SynchronousTestCase):
             self.assertEqual([], self.reactor.getDelayedCalls())
         self.successResultOf(self.account().stopService())
         self.assertEqual([], self.reactor.getDelayedCalls())
-
-    def test_reload(self) -> None:
-        """A reload logs missing files."""
-        token = Path(self.mktemp()).absolute()
-        token.write_text("secret")
-        account = self.account(UPSTREAM_API_TOKEN_FILE=str(token))
-        book = logbook(self)
-        token.unlink()
-        account.reload()
-        [line] = book.lines()
-        self.assertIn("the token file cannot be read", line)
-        readable = self.registry.get_sample_value("api_exporter_token_readable")
-        self.assertEqual(0, readable)
-
-    def test_stretched(self) -> None:
-        """If a limit lengthens its intervals, the account logs that at its start."""
-        book = logbook(self)
-        self.started(self.account(UPSTREAM_RATE_LIMIT="2/5"))
-        line = "refresh intervals are lengthened to fit 2 requests"
-        self.assertIn(line, book.lines()[0])

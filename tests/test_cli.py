@@ -8,9 +8,6 @@ import sys
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.cli import CommandOptions, main
-from api_exporter.settings.definitions import SETTING_BY_NAME
-from api_exporter.settings.options import Options
-from api_exporter.version import this_build
 from tools.documents import ROOT
 
 
@@ -28,16 +25,6 @@ class CommandOptionsTests(SynchronousTestCase):
             self.assertEqual(expected, (options["check"], options["once"]), arguments)
             self.assertEqual("--demo" in arguments, bool(options["demo"]))
 
-    def test_help(self) -> None:
-        """The help names all options."""
-        text = str(CommandOptions())
-        self.assertIn(Options.synopsis, text)
-        for word in (
-            *("--check", "--once", "--demo", "--enable-pprof", "--config", "--health"),
-            *("--account", "--runbook", "--settings", *SETTING_BY_NAME),
-        ):
-            self.assertIn(word, text)
-
 
 class MainTests(SynchronousTestCase):
     def ended(self, *arguments: str) -> tuple[object, str]:
@@ -50,12 +37,6 @@ class MainTests(SynchronousTestCase):
         except SystemExit as exit_:
             return exit_.code, printed.getvalue()
         return None, printed.getvalue()
-
-    def test_version(self) -> None:
-        """The version needs no settings, beside any other option."""
-        for arguments in ([], ["--demo"], ["--check"]):
-            found = self.ended(*arguments, "--version")
-            self.assertEqual((0, f"{this_build()}\n"), found)
 
     def test_help(self) -> None:
         """The help is printed, and is no failure."""

@@ -411,52 +411,9 @@ class AccountsTests(LiveTestCase):
         page = self.get("/metrics?account=one")
         self.assertTrue("netbird_api_up 1.0" in page and 'city="' in page)
 
-    def test_thread(self) -> None:
-        """A reload does not block the event loop with the pages of its accounts."""
-        self.environ["LOOKUP"] = "false"  # it uses the thread
-        self.start(small_bytes=10**6)
-        self.account("one", PEER_DETAIL="none")
-        self.exporter.reload()
-        found = 0
-        for _ in range(200):
-            self.advance(0.005)
-            found = max(found, len(self.machine.compute_thread.pending))
-        self.assertEqual(1, found)
-
-    def test_end(self) -> None:
-        """An end amid a reload does not wait for the compute thread."""
-        self.start()
-        self.compute, self.end_seconds = 17.0, 0.7
-        self.account("one", PEER_DETAIL="none")
-        self.account("two", PEER_DETAIL="none")
-        self.reload(0.6)
-        self.assertNotEqual(0, len(self.machine.compute_thread.pending))
-
-    def test_budget(self) -> None:
-        """Reloads send no more requests than the token's limit allows."""
-        self.environ["UPSTREAM_RATE_LIMIT"] = "30/30"
-        self.start()
-        self.advance(120)
-        before = len(self.api.requests)
-        for number in range(15):
-            self.account("one", PAGE_MAX_BYTES=str(10**6 + number))
-            self.reload(1)
-        sent = [one for one in self.api.requests[before:] if one.startswith("one ")]
-        self.assertLessEqual(len(sent), 15 + 0.9 * 7.5)
-
 
 class ReplacedTests(LiveTestCase):
     """State that a replaced account takes over, and state that ends with it."""
-
-    def test_lookup(self) -> None:
-        """The look-up's table follows the new account."""
-        self.start()
-        self.account("one", PEER_DETAIL="all", HTTP_TIMEOUT="29s")
-        self.reload()
-        self.api.networks["one"] = SimulatedNetwork(23)
-        self.advance(60)
-        _, _, table = self.get("/lookup.csv?account=one").partition("\r\n\r\n")
-        self.assertEqual(1 + 23, len(table.splitlines()))
 
     def test_max_age(self) -> None:
         """A shorter or longer METRICS_MAX_AGE counts for the records that are kept."""
@@ -469,28 +426,6 @@ class ReplacedTests(LiveTestCase):
         self.assertEqual([False, True], found)
         self.advance(900)
         self.assertIn(DETAIL, self.page("two"))
-
-    def test_withdrawn(self) -> None:
-        """Peers that were withdrawn before the reload appear again after it."""
-        self.start()
-        self.api.silent = True
-        self.advance(400)
-        self.account("one", PEER_DETAIL="all", HTTP_TIMEOUT="29s")
-        self.reload(0)
-        self.assertNotIn(DETAIL, self.page("one"))
-        self.api.silent = False
-        self.advance(60)
-        self.assertIn(DETAIL, self.page("one"))
-
-    def test_readings(self) -> None:
-        """Readings after the reload count as later than those before it."""
-        self.start()
-        self.advance(600)
-        before = self.exporter.accounts["one"].network.inventory.readings
-        self.account("one", PEER_DETAIL="none")
-        self.reload()
-        after = self.exporter.accounts["one"].network.inventory.readings
-        self.assertGreater(after["peers"].began, max(r.ended for r in before.values()))
 
     def test_defect(self) -> None:
         """If a bug hides former records, the account begins without them."""

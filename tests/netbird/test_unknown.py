@@ -11,7 +11,6 @@ from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.netbird.unknown import MAX_NAMES, Inspector, Unknown
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from tests.bodies import EVERYTHING, body, by_resource, recorded
-from tests.netbird.specification import ROLES, known_fields
 
 
 def inspected(name: str, text: bytes, now: float = 0.0) -> Inspector:
@@ -137,38 +136,3 @@ class UnknownTests(SynchronousTestCase):
         )
         self.assertEqual(one, one | other)
         self.assertEqual(Unknown(), Unknown() | Unknown())
-
-    def test_specification(self) -> None:
-        """The list is derived from references, alternatives, arrays and enumerations;
-        facts about the server complete it.
-        """
-        reference = {"$ref": "#/components/schemas/Thing"}
-        thing = {
-            "allOf": [
-                {"properties": {"id": {"type": "string"}, "kind": {"enum": ["a"]}}},
-                {"properties": {"kind": {"enum": ["b"]}, "role": {"type": "string"}}},
-            ],
-            "properties": {"labels": {"additionalProperties": {"type": "string"}}},
-        }
-        page = {"properties": {"data": {"items": reference}}}
-
-        def response(schema: object) -> object:
-            content = {"application/json": {"schema": schema}}
-            return {"get": {"responses": {"200": {"content": content}}}}
-
-        paths = {
-            f"/{resource.path.replace('current_user', 'userId')}": response(
-                page if resource.name == ACCESS_LOG else {"items": reference}
-            )
-            for resource in RESOURCE_BY_NAME.values()
-        }
-        of_one = "/api/networks/{networkId}/resources"
-        paths[of_one] = paths.pop("/api/networks/resources")
-        schemas = {"schemas": {"Thing": thing}}
-        found = known_fields({"components": schemas, "paths": paths})
-        known = {"id": 0, "kind": ["a", "b"], "role": 0, "labels": 0}
-        for name in ("groups", "network_resources", ACCESS_LOG):
-            self.assertEqual(known, found[name])
-        users = found["users"]
-        assert isinstance(users, dict)
-        self.assertEqual(known | {"role": ROLES}, users)

@@ -4,7 +4,7 @@ import contextlib
 import gc
 import weakref
 from gzip import compress
-from threading import Event, get_ident
+from threading import Event
 
 from twisted.internet import reactor  # noqa: TID251 - threads are real here
 from twisted.internet.defer import CancelledError, Deferred, ensureDeferred
@@ -42,11 +42,6 @@ class ComputeThreadTests(TestCase):
 
     def start(self, number: int) -> Deferred[None]:
         return ensureDeferred(self.work(number))
-
-    async def test_result(self) -> None:
-        """A function gets its arguments in a thread, and returns to its caller."""
-        self.assertEqual(12, await self.compute(int, "c", base=16))
-        self.assertNotEqual(get_ident(), await self.compute(get_ident))
 
     async def test_error(self) -> None:
         """An error is raised where it is awaited, with its own traceback."""

@@ -34,12 +34,3 @@ class UnknownGroupsTests(SynchronousTestCase):
         unknown.warn(known)
         self.assertEqual([line("servers")], told(other))
         self.assertEqual([line("g2")], told(servers))
-
-    def test_off(self) -> None:
-        """Without named groups, none is missing."""
-        book = logbook(self)
-        for detail in (None, frozenset[str]()):
-            UnknownGroups(Logger("api_exporter")).warn(
-                inventory_of(detail=detail, groups=())
-            )
-        self.assertEqual([], book.lines())

@@ -101,22 +101,6 @@ class AcceptedTests(FolderTestCase):
         secret.unlink()
         self.assertEqual((URL, str(secret)), acme.budget_key())
 
-    def test_every_setting(self) -> None:
-        """A file may contain every setting of an account."""
-        self.write(
-            "acme.conf",
-            *(f"UPSTREAM_API_URL={URL}", f"UPSTREAM_API_TOKEN={CANARY}"),
-            *("UPSTREAM_ACCOUNT=d1f9-tenant", "UPSTREAM_RATE_LIMIT=120/1200"),
-            *("HTTP_TIMEOUT=1s", "API_RETRY_ATTEMPTS=2", "COLLECTORS=peers"),
-            *("REFRESH_INTERVALS=peers=1m", "METRICS_MAX_AGE=10m"),
-            "EXPOSE_PERSONAL_DATA=city",
-        )
-        found = self.accounts()["acme"]
-        self.assertEqual("d1f9-tenant", found.upstream_account)
-        self.assertEqual((120, 1200), found.upstream_rate_limit)
-        self.assertEqual({"peers": 60.0}, found.refresh_intervals)
-        self.assertEqual(frozenset({"city"}), found.expose_personal_data)
-
     def test_shard(self) -> None:
         """A shard reads only the files of its own accounts."""
         for number in range(8):

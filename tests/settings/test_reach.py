@@ -171,15 +171,6 @@ class AccountFileTests(ReachTestCase):
         environ = {**REQUIRED, "ACCOUNTS_DIR": str(folder), **given}
         return read_settings(environ).accounts["acme"]
 
-    def test_relative(self) -> None:
-        """Paths are relative to the account's file."""
-        folder = self.folder / "accounts"
-        folder.mkdir()
-        written(folder, "acme.pem", self.own.pem, self.own.key)
-        found = self.accounts("UPSTREAM_CLIENT_CERT_FILE=acme.pem\n")
-        assert found.client_certificate is not None
-        self.assertEqual(folder / "acme.pem", found.client_certificate.certificate)
-
     def test_replaced(self) -> None:
         """An account's certificate replaces the environment's certificate and key."""
         other = AUTHORITY.issue("exporter")

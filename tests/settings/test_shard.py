@@ -32,11 +32,6 @@ class ShardTests(SynchronousTestCase):
         self.assertEqual({3}, {four[name] for name in moved})
         self.assertLess(abs(len(moved) / len(NAMES) - 0.25), 0.03)
 
-    def test_even(self) -> None:
-        """Shards have about the same number of accounts."""
-        shares = [list(owners(4).values()).count(number) for number in range(4)]
-        self.assertLess(max(shares) - min(shares), 100)
-
     def test_stays(self) -> None:
         """An upgrade moves no account: the shards are part of the interface."""
         found = [name for name in NAMES[:10] if Shard(0, 3).keeps(name)]

@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.settings.definitions import SETTING_BY_NAME
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.loader import load
-from api_exporter.settings.spelling import closest, hint_for_options
+from api_exporter.settings.spelling import closest
 from tests.logbook import logbook
 from tests.settings.test_options import parsed
 
@@ -53,20 +53,6 @@ class MeantTests(SynchronousTestCase):
     def test_others(self) -> None:
         """Variables of other programs are not mistakes."""
         self.assertEqual([], [name for name in OTHERS.split() if closest(name)])
-
-
-class OptionsTests(SynchronousTestCase):
-    def test_hints(self) -> None:
-        """Options of other programs have a hint at the setting, or at the option."""
-        for argument, words in (
-            *(("--port=9999", "use the setting LISTEN_ADDRESS=:PORT,"),),
-            *(("-p", "use the setting LISTEN_ADDRESS=:PORT,"),),
-            *(("--web.listen-address", "use the setting LISTEN_ADDRESS,"),),
-            *(("--log.level=debug", "use the setting LOG_LEVEL,"),),
-            *(("-V", "use --version"), ("--config.file", "use --config")),
-        ):
-            self.assertTrue(hint_for_options([argument]).startswith(f": {words}"))
-        self.assertEqual("", hint_for_options(["port", "--nonsense"]))
 
 
 class LoadTests(SynchronousTestCase):

@@ -1,11 +1,8 @@
 """Users of another exporter learn the names of its settings in this exporter."""
 
-from pathlib import Path
-
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings import configuration_file
-from api_exporter.settings.environment import read_settings, synonym_errors
+from api_exporter.settings.environment import synonym_errors
 from tests.settings.test_table import problems
 
 URL = "NETBIRD_API_URL is a setting of netbird-api-exporter: use UPSTREAM_API_URL"
@@ -39,22 +36,3 @@ class SynonymsTests(SynchronousTestCase):
         self.assertTrue(url.startswith("UPSTREAM_API_URL is not set: "), url)
         self.assertTrue(token.startswith("UPSTREAM_API_TOKEN is not set: "), token)
         self.assertNotIn("secret", "".join([*ours, url, token]))
-
-    def test_file(self) -> None:
-        """A configuration file of the other program has this error, too."""
-        path = Path(self.mktemp())
-        path.write_text("".join(f"{name}={value}\n" for name, value in THEIRS.items()))
-        for environ, lines in (({}, [URL, TOKEN]), (OURS, [])):
-            together = configuration_file.with_defaults_from(
-                environ, configuration_file.load_file(path)
-            )
-            self.assertEqual(lines, problems(together)[:2])
-
-    def test_several_accounts(self) -> None:
-        """One environment may serve both programs, and files of accounts."""
-        settings = read_settings({**THEIRS, **OURS})
-        self.assertEqual("https://vpn.example", settings.accounts[""].upstream_api_url)
-        folder = self.mktemp()
-        Path(folder).mkdir()
-        [problem] = problems({**THEIRS, "ACCOUNTS_DIR": folder})
-        self.assertTrue(problem.startswith("ACCOUNTS_DIR: "), problem)

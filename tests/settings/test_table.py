@@ -290,18 +290,6 @@ class AcceptedTests(SynchronousTestCase):
             for text, meaning in meanings.items():
                 self.assertEqual(meaning, value(name, text), text)
 
-    def test_defaults(self) -> None:
-        """Only the API's address and token are required."""
-        found = read_settings(REQUIRED)
-        account = the_only(found)
-        self.assertEqual(":8080", SETTING_BY_NAME["LISTEN_ADDRESS"].default)
-        process = found.metrics_path, found.log_level, found.demo_peers
-        self.assertEqual(("/metrics", "info", 200), process)
-        self.assertEqual((30.0, 3), (account.http_timeout, account.api_retry_attempts))
-        self.assertEqual({}, account.refresh_intervals)
-        self.assertIsNone(account.metrics_max_age)
-        self.assertEqual(frozenset(), account.expose_personal_data)
-
     def test_listen_address(self) -> None:
         """A listen address is a port with or without a host."""
         for text, meaning in {
@@ -438,13 +426,6 @@ class RefusedTests(SynchronousTestCase):
             (problem,) = problems({**REQUIRED, **environ})
             self.assertNotIn(token, problem)
             self.assertNotIn(CANARY, problem)
-
-    def test_long_text(self) -> None:
-        """A variable of the longest possible length is refused like others."""
-        long = "a" * 130_000
-        for text in (long, f"me:{long}@{long}", f"https://{long}", f"{long}://@{long}"):
-            for name in ("UPSTREAM_API_URL", "LISTEN_ADDRESS", "COLLECTORS"):
-                self.assertEqual(1, len(problems({**REQUIRED, name: text})), name)
 
     def test_token(self) -> None:
         """A token with other characters than visible ASCII is refused, not shown."""

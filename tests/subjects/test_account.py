@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from api_exporter.attention.thresholds import default_thresholds
 from api_exporter.netbird.records import NetBirdAccount, NetBirdSettings
+from api_exporter.subjects.account import address_count
 from tests.attention.looking import FindingsTestCase, peer, seen
 from tests.inventories import inventory_of
 
@@ -23,6 +24,18 @@ class AccountTests(FindingsTestCase):
         for taken, line in ((27, ""), (28, full)):
             peers = tuple(peer(f"{number}") for number in range(taken))
             self.tells(inventory_of(accounts=accounts, peers=peers), line)
+
+    def test_range(self) -> None:
+        """A range is an IPv4 range with its prefix, or it is ignored."""
+        for text, count in (
+            ("100.92.0.0/16", 65534),
+            ("100.92.3.4/31", 0),
+            ("0.0.0.0/0", 2**32 - 2),
+            *((wrong, None) for wrong in ("", "16", "/16", "10.0.0.0/", "10.0.0/8")),
+            *((wrong, None) for wrong in ("100.92.0.1", "010.0.0.0/8", "10.0.0.0/33")),
+            *((wrong, None) for wrong in ("100.92.0.0/255.255.0.0", "fd00::/64")),
+        ):
+            self.assertEqual(count, address_count(text), text)
 
     def test_settings(self) -> None:
         """A setting that differs from its required value is a finding."""

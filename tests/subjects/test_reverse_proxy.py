@@ -12,6 +12,7 @@ from api_exporter.subjects.reverse_proxy import (
     ProxyTarget,
     ProxyToken,
     open_paths,
+    requires_authentication,
 )
 from tests.attention.looking import DAY, FindingsTestCase, at
 from tests.inventories import inventory_of
@@ -89,6 +90,17 @@ class ProxiesTests(FindingsTestCase):
             ("", AccessRestrictions(allowed_countries=("DE",))),
         ):
             self.tells(self.service(auth=None, access_restrictions=allowed), line_)
+
+    def test_methods(self) -> None:
+        """Any enabled method of any shape requires authentication."""
+        on, off = ProxyAuth(enabled=True), ProxyAuth()
+        for required, service in (
+            (False, ProxyService(id="s", auth={})),
+            (True, ProxyService(id="s", auth={"link": off, "pin": on})),
+            (True, ProxyService(id="s", auth={"headers": (off, on)})),
+            (False, ProxyService(id="s", auth={"headers": (off, "x", True)})),
+        ):
+            self.assertEqual(required, requires_authentication(service), service)
 
     def test_open_path(self) -> None:
         """A path that bypasses authentication is open; a blocked path is not."""

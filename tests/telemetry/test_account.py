@@ -214,24 +214,6 @@ class AccountTelemetryTests(SynchronousTestCase):
         ):
             self.assertEqual(expected, self.value(f"upstream_{name}"), name)
 
-    def test_states(self) -> None:
-        """A resource has one of five states, and a first failure in a row."""
-        states = self.states
-        self.states.read("peers", 1000, 0.4)
-        for now, state in ((1000, "fresh"), (1045, "fresh"), (1046, "late")):
-            self.assertEqual(state, states["peers"].word(now))
-        for at in (1060, 1090, 1120):
-            self.states.fails("peers", at, 30)
-            self.assertEqual(1060, states["peers"].failing_since)
-        self.assertEqual("failing", states["peers"].word(1060))
-        self.states.read("peers", 1150, 0.4)
-        self.assertIsNone(states["peers"].failing_since)
-        self.states.fails("peers", 1180, 30)
-        self.assertEqual(1180, states["peers"].failing_since)
-        self.assertEqual("starting", states["groups"].word(1060))
-        self.states.absent("groups")
-        self.assertEqual("unsupported", states["groups"].word(9000))
-
     def test_summary(self) -> None:
         """The summary is one line."""
         summary = self.states.telemetry.summary

@@ -23,6 +23,7 @@ from api_exporter.settings.token import Token
 from api_exporter.upstream import body as bodies
 from api_exporter.upstream.body import BodyMemory
 from api_exporter.upstream.fetcher import Fetcher, FetchOptions
+from tests import tries
 from tests.memory_reactor import MemoryReactorClock
 
 MIB = 1024 * 1024
@@ -250,7 +251,7 @@ class BodyMemoryTests(SynchronousTestCase):
 
     def test_bound(self) -> None:
         """Waiting bodies never exceed the limit, in any order."""
-        for seed in range(20):
+        for seed in range(tries(20)):
             self.setUp()
             chance = random.Random(seed)
             waiting: list[ResponseBody] = []

@@ -251,13 +251,6 @@ class ConnectionTests(SynchronousTestCase):
         self.reactor.advance(IDLE_SECONDS)
         self.assertEqual([], self.reactor.getDelayedCalls())
 
-    def test_another_host(self) -> None:
-        """A certificate for another host is rejected, for any kind of name."""
-        for host in (ADDRESS, UNUSUAL):
-            error = self.failed(good, host, "other.example")
-            self.assertEqual("tls", error.reason)
-            self.assertEqual([], self.seen)
-
     def test_no_names(self) -> None:
         """A trusted certificate whose names are missing or invalid is for no host."""
         for names in ([], [DNSName("*.*.example")], [DNSName(ADDRESS)]):
