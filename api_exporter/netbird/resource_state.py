@@ -64,10 +64,11 @@ StateWord = Literal[
 
 
 class LastBody(Struct, frozen=True, gc=False, kw_only=True):
-    """The newest good body: its hash, and the counts of its records.
+    """The newest good body: its digests, and the counts of its records.
 
     Attributes:
         digest: equal for equal bodies of one path.
+        digest_without_times: likewise, without `last_seen` of connected records.
         errors: the errors of the first rejected records.
         recognized: known records, which make decoding the next body faster.
         unknown: fields and values that this version does not know; of a long list
@@ -75,6 +76,7 @@ class LastBody(Struct, frozen=True, gc=False, kw_only=True):
     """
 
     digest: tuple[Hashable, ...]
+    digest_without_times: tuple[Hashable, ...] = ()
     records: int
     rejected: int
     errors: tuple[str, ...]

@@ -3,7 +3,7 @@
 Scheduling is in `refresher`. The functions at the end run in the compute thread.
 """
 
-from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from itertools import count
@@ -29,9 +29,10 @@ from api_exporter.exposition.rendering import (
     render_page,
 )
 from api_exporter.netbird.bodies import DecodeContext, check_for_error
+from api_exporter.netbird.digests import digest, digest_without_times
 from api_exporter.netbird.inventory import Inventory, Reading
 from api_exporter.netbird.join_size import check_named_ids
-from api_exporter.netbird.record_cache import NO_RECORDS, fingerprint
+from api_exporter.netbird.record_cache import NO_RECORDS
 from api_exporter.netbird.resource_state import LastBody
 from api_exporter.netbird.resources import CURRENT_USER, PEERS, Resource
 from api_exporter.netbird.unknown import Inspector
@@ -39,10 +40,6 @@ from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Compute, Fetch, ResponseBody, UpstreamError
 from api_exporter.refresh.log import Log
 from api_exporter.refresh.states import States
-
-_DIGESTED_AT_ONCE = 2 * 1024 * 1024
-"""Bytes that one call hashes: it holds the interpreter for two milliseconds."""
-
 
 _EMPTY = "an empty response: the proxy has no route for /api/"
 _CURE_EMPTY = (
@@ -246,8 +243,9 @@ class Pipeline:
         """Publish known records again, because a time window or a day has ended."""
         async with self._rendering:
             if (last := self._body_of(name)) is not None:
-                # Without a digest, the next body is published even if it is the same.
-                self._states.change(name, body=replace(last, digest=()))
+                # Without digests, the next body is published even if it is the same.
+                last = replace(last, digest=(), digest_without_times=())
+                self._states.change(name, body=last)
                 records = self.inventory.records.get(name)
                 await self._render(self.inventory.replacing(name, records))
 
@@ -355,9 +353,12 @@ def decode(
     data = unpack(take_body())
     if not data or data.isspace():
         raise UpstreamError("decode", _EMPTY, cure=_CURE_EMPTY)
-    digest = (path, *_digest(data))
-    if last is not None and last.digest == digest:
+    exact = (path, *digest(data))
+    if last is not None and last.digest == exact:
         return last, None
+    without_times = (path, *digest_without_times(data))
+    if last is not None and last.digest_without_times == without_times:
+        return replace(last, digest=exact), None
     check_for_error(data)
     inspector = Inspector(resource.name, known.now)
     decoded = resource.decoder.decode(data, replace(known, inspector=inspector))
@@ -366,7 +367,8 @@ def decode(
     if last is not None and not inspector.is_complete:
         unknown |= last.unknown
     kept = LastBody(
-        digest=digest,
+        digest=exact,
+        digest_without_times=without_times,
         records=len(decoded.records) + decoded.unread_count,
         rejected=decoded.rejected,
         errors=decoded.errors,
@@ -375,14 +377,6 @@ def decode(
     )
     same = last is not None and _identical(decoded.records, known.before)
     return kept, None if same else decoded.records
-
-
-def _digest(data: bytes) -> tuple[Hashable, ...]:
-    view = memoryview(data)
-    return tuple(
-        fingerprint(view[start : start + _DIGESTED_AT_ONCE])
-        for start in range(0, len(data), _DIGESTED_AT_ONCE)
-    )
 
 
 def render(inventory: Inventory, before: Rendered) -> NewPages:

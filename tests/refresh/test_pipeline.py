@@ -13,6 +13,7 @@ from api_exporter.collectors.rows import FamilyContext, Row
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Family, Metric, labels
 from api_exporter.netbird import join_size
+from api_exporter.netbird.bodies import NO_CONTEXT
 from api_exporter.netbird.resource_state import LastBody
 from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
@@ -130,6 +131,22 @@ class PackedTests(SynchronousTestCase):
                 self.assertEqual(samples("a"), bench.published())
                 self.assertEqual(0, bench.held)
         self.assertEqual([b'[{"id":"a"}]'] * 2, recorded.bodies)
+
+    def test_times(self) -> None:
+        """Peers are not decoded again if only times of connected ones have moved."""
+        peers = RESOURCE_BY_NAME["peers"]
+        text = '[{"connected":true,"id":"p","ip":"%s","last_seen":"%s"}]'
+
+        def decoded(ip: str, time: str, last: LastBody | None) -> pipeline.Decoded:
+            body = ResponseBody((text % (ip, time)).encode())
+            return pipeline.decode(peers, "", lambda: body, NO_CONTEXT, last)
+
+        first, _ = decoded("100.64.0.1", "2026-01-01T00:00:00Z", None)
+        moved, records = decoded("100.64.0.1", "2026-01-01T00:05:00Z", first)
+        self.assertIsNone(records)
+        self.assertIs(first.recognized, moved.recognized)
+        self.assertIs(moved, decoded("100.64.0.1", "2026-01-01T00:05:00Z", moved)[0])
+        self.assertIsNotNone(decoded("100.64.0.2", "2026-01-01T00:05:00Z", moved)[1])
 
     def test_refused(self) -> None:
         """The memory of a body is freed if it cannot be unpacked or decoded."""

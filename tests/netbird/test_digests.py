@@ -1,0 +1,57 @@
+"""Digests of bodies: which bodies are the same."""
+
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.netbird import digests
+
+PEER = '{"a":[{"id":"g"}],"connected":%s,"id":"%s","last_seen":"%s","os":"x"}'
+
+
+def body(*peers: tuple[str, str, str]) -> bytes:
+    return f"[{','.join(PEER % peer for peer in peers)}]".encode()
+
+
+ONLINE, OFFLINE = ("true", "p", "10:00"), ("false", "q", "10:00")
+
+
+class DigestTests(SynchronousTestCase):
+    def test_times(self) -> None:
+        """Only the times of connected peers do not count."""
+        before = body(ONLINE, OFFLINE, ONLINE)
+        for after, same in (
+            (before, True),
+            (body(("true", "p", "10:05"), OFFLINE, ("true", "p", "9:00")), True),
+            (body(ONLINE, ("false", "q", "10:05"), ONLINE), False),
+            (body(ONLINE, OFFLINE, ("true", "p2", "10:00")), False),
+            (body(ONLINE, OFFLINE, ("false", "p", "10:00")), False),
+            (body(ONLINE, OFFLINE), False),
+            (before.replace(b'"os":"x"', b'"os":"y"', 1), False),
+        ):
+            found = digests.digest_without_times(after)
+            self.assertEqual(same, found == digests.digest_without_times(before), after)
+            self.assertEqual(
+                after == before, digests.digest(after) == digests.digest(before)
+            )
+
+    def test_other_order(self) -> None:
+        """In other JSON than Go's, each time counts, also that of an offline peer."""
+        for text in (
+            '[{"last_seen":"1","connected":true},{"last_seen":"%s","connected":false}]',
+            '[ {"connected":true,"last_seen":"%s"}]',
+            '{"connected":true,"last_seen":"%s"}',
+            "[]%s",
+        ):
+            one, other = ((text % time).encode() for time in "12")
+            self.assertNotEqual(
+                digests.digest_without_times(one), digests.digest_without_times(other)
+            )
+
+    def test_parts(self) -> None:
+        """A long body is digested in parts, each of which begins with a record."""
+        self.patch(digests, "_DIGESTED_AT_ONCE", 100)
+        before = body(*[ONLINE, OFFLINE] * 9)
+        moved = before.replace(b'"p","last_seen":"10', b'"p","last_seen":"11')
+        found = digests.digest_without_times(before)
+        self.assertGreater(len(found), 5)
+        self.assertEqual(found, digests.digest_without_times(moved))
+        self.assertGreater(len(digests.digest(before)), 5)
