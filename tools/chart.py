@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 from api_exporter.attention.thresholds import default_thresholds
-from api_exporter.netbird.facts.account import CHOICES
+from api_exporter.netbird.records import CHOICES
 from api_exporter.settings.definitions import ACCOUNT_SETTINGS, SETTINGS
 from api_exporter.settings.setting import Setting
 from tools.prometheus import ALERTS, ROOT, RULES, THRESHOLDS, add_severities

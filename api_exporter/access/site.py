@@ -1,8 +1,11 @@
 """Authentication and authorization of each request before its page is rendered."""
 
+from collections import Counter
+
 from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred
-from twisted.internet.interfaces import IProtocolFactory, IReactorTime
+from twisted.internet.interfaces import IDelayedCall, IProtocolFactory, IReactorTime
+from twisted.logger import Logger
 from twisted.python.failure import Failure
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import NOT_DONE_YET, Request
@@ -10,7 +13,6 @@ from twisted.web.server import NOT_DONE_YET, Request
 from api_exporter.access.authorization import Decision, authorize
 from api_exporter.access.control import AccessControl
 from api_exporter.access.passwords import QueueFull
-from api_exporter.access.rejections import Rejections
 from api_exporter.serving.channel import BodilessRequest, client_host
 from api_exporter.serving.page import ACCOUNT_NOT_FOUND, ErrorPage, forbid_caching
 from api_exporter.serving.site import BoundedSite
@@ -19,6 +21,50 @@ from api_exporter.telemetry.process import (
     register_reload_gauge,
     register_unauthorized_counter,
 )
+
+COUNT_INTERVAL = 60.0
+
+MAX_CLIENTS = 50
+"""The maximum number of addresses with log lines of their own."""
+
+_log = Logger()
+
+
+class Rejections:
+    """A log of rejections: the first in a minute at once, their number at its end."""
+
+    def __init__(self, clock: IReactorTime) -> None:
+        self._clock = clock
+        self._counts: Counter[str] = Counter()
+        self._timer: IDelayedCall | None = None
+
+    def add(self, address: str, error: str) -> None:
+        if address not in self._counts and len(self._counts) >= MAX_CLIENTS:
+            address = "other addresses"
+        if not self._counts[address]:
+            _log.warn(
+                "rejected {client}: {error}", client=address or "a client", error=error
+            )
+        self._counts[address] += 1
+        if self._timer is None:
+            self._timer = self._clock.callLater(COUNT_INTERVAL, self._log_counts)
+
+    def _log_counts(self) -> None:
+        self._timer = None
+        counts, self._counts = self._counts, Counter()
+        for address, count in counts.items():
+            if count > 1:
+                _log.warn(
+                    "rejected {client}: {count} times in one minute",
+                    client=address or "a client",
+                    count=count,
+                )
+
+    def stop(self) -> None:
+        """Log the counts that are not logged yet."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._log_counts()
 
 
 class ProtectedSite(BoundedSite):

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import fields
 
-from api_exporter.netbird.facts.account import CHOICES
+from api_exporter.netbird.records import CHOICES
 
 Whole = Annotated[int, Meta(gt=0, le=100_000)]
 """Prometheus cannot compute with many more days than this maximum."""

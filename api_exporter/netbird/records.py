@@ -8,13 +8,13 @@ servers leave out keys. So only an object's id is required.
 A value of another type rejects its record, unless its field is only shown.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime
 from sys import getrefcount, intern
 from typing import Annotated
 
 from msgspec import Meta, Struct
-from msgspec.structs import force_setattr
+from msgspec.structs import fields, force_setattr
 
 Instant = Annotated[datetime, Meta(tz=True)] | None
 """An RFC 3339 time with any offset. None and all times up to 1970 mean "never"."""
@@ -225,3 +225,20 @@ class CurrentUser(Struct, frozen=True, gc=False, kw_only=True):
     role: ShownText = ""
     is_service_user: bool = False
     permissions: Permissions = Permissions()
+
+
+def choices(account: NetBirdAccount) -> Iterator[tuple[str, bool]]:
+    """Yield the yes-or-no settings of an account that the response has."""
+    for prefix, part in (("", account.settings), ("extra.", account.settings.extra)):
+        for field in fields(part):
+            value = getattr(part, field.name)
+            if isinstance(value, bool):
+                yield prefix + field.name, value
+
+
+CHOICES = tuple(
+    prefix + field.name
+    for prefix, part in (("", NetBirdSettings), ("extra.", ExtraSettings))
+    for field in fields(part)
+    if field.type == Choice
+)

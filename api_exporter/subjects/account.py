@@ -9,8 +9,7 @@ from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapsho
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import Sample, labels, timestamp
 from api_exporter.netbird.bodies import DocumentDecoder, ListDecoder
-from api_exporter.netbird.facts.account import choices
-from api_exporter.netbird.records import NetBirdAccount, ShownText
+from api_exporter.netbird.records import NetBirdAccount, ShownText, choices
 from api_exporter.netbird.resources import MINUTE, SERVER_VERSION, Resource
 from api_exporter.subjects.subject import Subject
 

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache, partial
 from typing import Any, Literal, NamedTuple
 
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, disable_created_metrics
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 from prometheus_client.utils import floatToGoString
 
 from api_exporter.exposition.pages import Pages
-from api_exporter.exposition.text import labels
+from api_exporter.exposition.text import labels, unit
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import PEERS
 
@@ -312,3 +312,37 @@ def register_client_gauges(
             client_expiry,
         ),
     )
+
+
+def text(*registries: CollectorRegistry, in_openmetrics: bool) -> bytes:
+    """Return the metrics of registries as text; OpenMetrics ends with `# EOF`.
+
+    prometheus_client renders the same text, but checks each letter of each name. With
+    many accounts, that check takes most of the processor time.
+    """
+    disable_created_metrics()  # `_created` lines double the page and are not used
+    lines = [
+        line
+        for registry in registries
+        for metric in registry.collect()
+        for line in _lines(metric, in_openmetrics=in_openmetrics)
+    ]
+    if in_openmetrics:
+        lines.append("# EOF\n")
+    return "".join(lines).encode()
+
+
+def _lines(metric: Metric, *, in_openmetrics: bool) -> Iterator[str]:
+    name, kind = metric.name, metric.type
+    if kind == "counter" and not in_openmetrics:
+        name += "_total"
+    yield f"# HELP {name} {metric.documentation}\n# TYPE {name} {kind}\n"
+    if in_openmetrics and (unit_name := unit(name)):
+        yield f"# UNIT {name} {unit_name}\n"
+    if isinstance(metric, CallbackFamily):
+        yield metric.lines()
+        return
+    for sample in metric.samples:
+        pairs = dict(sorted(sample.labels.items()))
+        label_text = labels(**pairs) if pairs else ""
+        yield f"{sample.name}{label_text} {floatToGoString(sample.value)}\n"

@@ -67,9 +67,8 @@ class UpstreamAgent:
         pool.retryAutomatically = True
         self._forwarding_agent: IAgent | None = None
         self._credentials: bytes | None = None
-        if proxy is not None:  # without a proxy these modules need no memory
-            from api_exporter.upstream.proxy_endpoint import ProxyEndpoint  # noqa: PLC0415
-            from api_exporter.upstream.tunnel import Tunnel  # noqa: PLC0415
+        if proxy is not None:  # without a proxy this module needs no memory
+            from api_exporter.upstream.tunnel import ProxyEndpoint, Tunnel  # noqa: PLC0415
 
             to_proxy = ProxyEndpoint(reactor, proxy, timeout)
             self._make_tunnel = partial(Tunnel, to_proxy, proxy)

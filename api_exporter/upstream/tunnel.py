@@ -7,6 +7,7 @@ import re
 from functools import partial
 from typing import cast
 
+from twisted.internet import error
 from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.interfaces import (
     IProtocol,
@@ -15,6 +16,7 @@ from twisted.internet.interfaces import (
     ITCPTransport,
     ITransport,
 )
+from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.protocol import Factory, Protocol
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.python.failure import Failure
@@ -23,8 +25,48 @@ from zope.interface import implementer
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.addresses import Address
 from api_exporter.settings.proxy import Proxy
-from api_exporter.upstream.failures import ProxyTimeout, login_error
+from api_exporter.upstream.connection import tcp_endpoint
+from api_exporter.upstream.failures import ProxyTimeout, explanation, login_error
 from api_exporter.version import this_build
+
+
+@implementer(IStreamClientEndpoint)
+class ProxyEndpoint:
+    """The endpoint of a proxy. The timeout in seconds is for connecting."""
+
+    def __init__(self, reactor: PosixReactorBase, proxy: Proxy, timeout: float) -> None:
+        self._proxy = proxy
+        self._endpoint = tcp_endpoint(reactor, proxy.host, proxy.port, timeout)
+
+    def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
+        cancelled = False
+
+        def give_up(_: object) -> None:
+            nonlocal cancelled
+            cancelled = True
+            connecting.cancel()
+
+        def failed(failure: Failure) -> None:
+            # A cancelled DNS lookup raises the error of an unknown name.
+            if cancelled:
+                connected.errback(
+                    ProxyTimeout(f"no connection to the proxy {self._proxy}")
+                )
+            else:
+                connected.errback(self._with_proxy_name(failure))
+
+        connected: Deferred[IProtocol] = Deferred(give_up)
+        connecting = self._endpoint.connect(factory)
+        connecting.addCallbacks(connected.callback, failed)
+        return connected
+
+    def _with_proxy_name(self, failure: Failure) -> Failure:
+        if failure.check(error.DNSLookupError, error.ConnectError):
+            why = explanation(failure.value)
+            message = f"no connection to the proxy {self._proxy}{why}"
+            return Failure(UpstreamError("proxy", message, retryable=True, unsent=True))
+        return failure
+
 
 MAX_TUNNEL_HEAD_BYTES = 16 * 1024
 """Bytes of the proxy's response to CONNECT, those of all 1xx responses included."""

@@ -8,7 +8,7 @@ from api_exporter.exposition.pages import Pages, Piece, piece
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving.page import error_line
 from api_exporter.serving.sender import send
-from api_exporter.telemetry.text import text
+from api_exporter.telemetry.gauges import text
 from api_exporter.web.account_page import AccountPage
 from api_exporter.web.collector_filter import collector_filter
 

@@ -226,47 +226,28 @@ ADDRESS_COLUMNS = {"ip": "address", "ipv6": "ipv6", "dns": "dns_name"}
 """The kinds of a peer's address that a target may have; the first is the default."""
 
 
-def _meta(name: str) -> str:
-    return f"__meta_netbird_{name}"
+TargetLabels = defstruct(
+    "TargetLabels",
+    [
+        ("ip" if column == "address" else column, str, "")
+        for column in PeerRow.__struct_fields__
+        if column not in {"user_email", "user_name"}
+    ],
+    rename=lambda name: f"__meta_netbird_{name}",
+    frozen=True,
+    gc=False,
+    omit_defaults=True,
+)
+"""The labels of a peer in `/sd`. Empty ones are left out, like unknown ones.
 
-
-class TargetLabels(Struct, frozen=True, gc=False, rename=_meta, omit_defaults=True):
-    """The labels of a peer in `/sd`. Empty ones are left out, like unknown ones.
-
-    No label is an instant: Prometheus rebuilds a target whenever a label changes. It
-    refuses the whole list because of one value that is no string.
-    """
-
-    account: str = ""
-    account_id: str = ""
-    peer_id: str = ""
-    peer: str = ""
-    dns_name: str = ""
-    extra_dns_names: str = ""
-    ip: str = ""
-    ipv6: str = ""
-    os: str = ""
-    kernel_version: str = ""
-    version: str = ""
-    ui_version: str = ""
-    connected: str = ""
-    login_expired: str = ""
-    approval_required: str = ""
-    ssh_enabled: str = ""
-    ephemeral: str = ""
-    user_id: str = ""
-    country: str = ""
-    groups: str = ""
-    group_ids: str = ""
-    hostname: str = ""
-    city: str = ""
-    connection_ip: str = ""
-    serial_number: str = ""
+No label is an instant: Prometheus rebuilds a target whenever a label changes. It
+refuses the whole list because of one value that is no string.
+"""
 
 
 class _Target(Struct, frozen=True, gc=False):
     targets: tuple[str]
-    labels: TargetLabels
+    labels: Struct
 
 
 def has_too_many_targets(inventory: Inventory, query: Query) -> bool:
@@ -308,7 +289,7 @@ def target_list(inventory: Inventory, query: Query, account: str = "") -> Payloa
     return json_list(targets(), MAX_RESPONSE_BYTES)
 
 
-def _labels(row: PeerRow, groups_label: Callable[[Sequence[str]], str]) -> TargetLabels:
+def _labels(row: PeerRow, groups_label: Callable[[Sequence[str]], str]) -> Struct:
     return TargetLabels(
         row.account,
         row.account_id,

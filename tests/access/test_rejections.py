@@ -3,7 +3,7 @@
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.access.rejections import COUNT_INTERVAL, MAX_CLIENTS, Rejections
+from api_exporter.access.site import COUNT_INTERVAL, MAX_CLIENTS, Rejections
 from tests.logbook import logbook
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.netbird.shown_fields import Field, record_fields
-from api_exporter.subjects.agent_network.records import (
+from api_exporter.subjects.agent_network.bodies import (
     ConsumptionRow,
     RequestCount,
     UsageBucket,

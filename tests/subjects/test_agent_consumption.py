@@ -8,9 +8,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
-from api_exporter.subjects.agent_network.bodies import Consumption
+from api_exporter.subjects.agent_network.bodies import (
+    AgentBudgetRule,
+    Consumption,
+    ConsumptionRow,
+)
 from api_exporter.subjects.agent_network.consumption import used_ratios
-from api_exporter.subjects.agent_network.records import AgentBudgetRule, ConsumptionRow
 from tests.inventories import inventory_of
 
 TODAY = datetime(2026, 11, 22, tzinfo=UTC)

@@ -4,11 +4,11 @@ from prometheus_client import CollectorRegistry
 from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.telemetry.gauges import text
 from api_exporter.telemetry.process import (
     ProcessTelemetry,
     register_unauthorized_counter,
 )
-from api_exporter.telemetry.text import text
 from api_exporter.version import Build
 
 

@@ -11,7 +11,7 @@ from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.ports import Attempt
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.telemetry.account import AccountTelemetry
-from api_exporter.telemetry.text import text
+from api_exporter.telemetry.gauges import text
 from tests.parts import process_telemetry
 
 

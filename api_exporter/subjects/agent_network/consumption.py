@@ -9,12 +9,15 @@ from math import fsum
 from msgspec import Struct
 
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.subjects.agent_network.bodies import Usage, add_up, day, window_start
-from api_exporter.subjects.agent_network.records import (
+from api_exporter.subjects.agent_network.bodies import (
     AgentBudgetRule,
     AgentPolicy,
     ConsumptionRow,
+    Usage,
     UsageBucket,
+    add_up,
+    day,
+    window_start,
 )
 from api_exporter.subjects.agent_network.resources import (
     AGENT_BUDGET_RULES,

@@ -9,7 +9,16 @@ from msgspec.structs import fields
 from api_exporter.collectors.rows import ObjectKind, Row, id_and_name, length
 from api_exporter.exposition.text import Labels, Sample, labels
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.subjects.agent_network.bodies import DAY_SECONDS, Consumption
+from api_exporter.subjects.agent_network.bodies import (
+    DAY_SECONDS,
+    AgentBudgetRule,
+    AgentPolicy,
+    AgentProvider,
+    AgentSettings,
+    Consumption,
+    ConsumptionRow,
+    UsageBucket,
+)
 from api_exporter.subjects.agent_network.consumption import (
     TOKEN_KINDS,
     Limit,
@@ -22,14 +31,6 @@ from api_exporter.subjects.agent_network.consumption import (
     rule_misses,
     usage_by_period,
     used_ratios,
-)
-from api_exporter.subjects.agent_network.records import (
-    AgentBudgetRule,
-    AgentPolicy,
-    AgentProvider,
-    AgentSettings,
-    ConsumptionRow,
-    UsageBucket,
 )
 from api_exporter.subjects.agent_network.resources import (
     AGENT_BUDGET_RULES,

@@ -4,6 +4,11 @@ from api_exporter.netbird.bodies import DocumentDecoder, ListDecoder
 from api_exporter.netbird.join_size import length_of
 from api_exporter.netbird.resources import MINUTE, Resource
 from api_exporter.subjects.agent_network.bodies import (
+    AgentBudgetRule,
+    AgentGuardrail,
+    AgentPolicy,
+    AgentProvider,
+    AgentSettings,
     Consumption,
     ConsumptionDecoder,
     DenialsDecoder,
@@ -13,13 +18,6 @@ from api_exporter.subjects.agent_network.bodies import (
     next_midnight,
     usage_query,
     window_end,
-)
-from api_exporter.subjects.agent_network.records import (
-    AgentBudgetRule,
-    AgentGuardrail,
-    AgentPolicy,
-    AgentProvider,
-    AgentSettings,
 )
 
 AGENT_PROVIDERS = Resource(
