@@ -133,11 +133,7 @@ def configure(options: Options, reactor: PosixReactorBase) -> Configuration:
 def load(
     options: Options, reactor: PosixReactorBase, *, reload: bool = False
 ) -> Configuration:
-    """Load the settings and all files that they name; raise ConfigurationError.
-
-    Args:
-        reload: see `loader.load`.
-    """
+    """Load the settings and all files that they name; raise ConfigurationError."""
     settings = loader.load(options, {}, reload=reload)
     return Configuration(settings, None, _load_access(settings, reactor))
 

@@ -169,7 +169,6 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
         server_certificate: the lifetime of the NetBird API's certificate; None if it
             is unknown or missing.
         client_certificate: likewise, for the exporter's client certificate.
-        now: seconds since the epoch.
         seconds: the time of a clock that is never set.
     """
 

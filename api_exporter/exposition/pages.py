@@ -34,7 +34,6 @@ class Piece(Struct, frozen=True):
 
     Attributes:
         stored: the compressed form, empty for a short text.
-        series: the number of samples in the text.
         crc: the checksum, 0 for a short text.
         shift: the factor of `crc.combine`, likewise.
         cut_count: the number of labels that were cut because of their length.

@@ -30,7 +30,6 @@ class Metric(Struct, frozen=True, kw_only=True):
         help: one sentence with meaning and unit, without a full stop. It has no quote,
             backslash or line break, so it needs no escaping in either format.
         source: the NetBird field from which the value comes.
-        alert: a suggested alert, "" for none.
         of_peer: if each peer has series of its own, limited by PEER_DETAIL.
         self_hosted: "0" or "absent" if it is always so on a self-hosted server.
     """

@@ -58,7 +58,6 @@ class NewRows(Struct, frozen=True):
     """The new rows of a page, and the cursors before and after them.
 
     Attributes:
-        before: the cursor before the new rows.
         rows: the rows to write, in order.
         gap_reason: why rows may be missing; "" if none is missing.
         after: the cursor after the page; None for the one after the last row.

@@ -80,11 +80,7 @@ class OwnedPaths:
 
 
 class FileSink:
-    """Writes lines to a file, each once.
-
-    Args:
-        in_use: paths of all logs of the process; see `OwnedPaths`.
-    """
+    """Writes lines to a file, each once."""
 
     def __init__(
         self,

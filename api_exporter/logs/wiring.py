@@ -56,11 +56,7 @@ class LogFactory:
         log: Logger,
         periods: Mapping[str, float],
     ) -> dict[str, Log]:
-        """Return the logs of an account, by the resource that they request.
-
-        Args:
-            periods: seconds between two requests, by resource.
-        """
+        """Return the logs of an account, by the resource that they request."""
         journal = partial(
             Journal,
             account=settings.name,

@@ -64,7 +64,6 @@ class DecodeContext(Struct, frozen=True):
     """The knowledge with which a body is decoded.
 
     Attributes:
-        before: the records of the previous body.
         recognized: `Decoded.recognized` of the previous body.
         now: the time of the request, in seconds since the epoch.
         inspector: looks for unknown fields and values; None to save the time.

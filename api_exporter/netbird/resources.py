@@ -42,7 +42,6 @@ class Resource(Struct, Generic[R], frozen=True):
     """A path of the NetBird API, and the meaning of its responses: records of type R.
 
     Attributes:
-        path: the path below the API's base URL.
         period: seconds between refreshes, unless the settings change them.
         absence: the message of a refusal that means that the server lacks the path. An
             old server answers JSON 404: it takes the last segment for an object's id.

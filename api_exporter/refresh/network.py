@@ -56,7 +56,6 @@ class NetworkOptions(Struct, frozen=True, kw_only=True):
     Attributes:
         metrics_max_age: seconds after which resources that cannot be refreshed expire;
             None for a time that follows from their intervals.
-        thresholds: None for the default thresholds.
     """
 
     url: str = ""
@@ -79,7 +78,6 @@ class AccountNetwork(MultiService):
         refused_paths: of the server, for all accounts that read it.
 
     Attributes:
-        pipeline: refreshes one resource on request.
         followers: called after each refresh, one after the other.
     """
 

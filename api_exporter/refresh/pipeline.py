@@ -73,8 +73,6 @@ class Pipeline:
     A collector with a defect loses its own families only.
 
     Args:
-        inventory: the initial one, without records.
-        list_max_records: the maximum length of each list.
         page_max_bytes: the maximum length of the text of all collectors.
         on_other_account: called when another account's records have removed all.
         logs: by the resource that they request.

@@ -43,7 +43,6 @@ def account_entry(
     """Return the entry of an account.
 
     Args:
-        runbooks: the URL of the runbooks.
         max_findings: None for all.
         lines: some of the findings; None for the most severe ones.
     """

@@ -52,7 +52,6 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
     Attributes:
         name: empty for the only account, which the environment defines.
         proxy_selection: the result of all settings and variables for proxies.
-        client_certificate: the files of the client certificate, or None.
     """
 
     name: str

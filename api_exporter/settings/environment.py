@@ -116,11 +116,7 @@ def _unmatched(
 def _shared_files(
     accounts: Iterable[AccountSettings], values: Mapping[str, object]
 ) -> Iterator[str]:
-    """Yield an error for each written file that a second setting or account uses.
-
-    Args:
-        values: the settings of the process.
-    """
+    """Yield an error for each written file that a second setting or account uses."""
     users: dict[str, list[str]] = {}
     written: set[str] = set()
     for setting, owner, value in _used(accounts, values):

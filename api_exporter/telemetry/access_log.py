@@ -98,7 +98,6 @@ class AccessLogTelemetry(Collector):
 
     Attributes:
         missed: called with the number of gaps and unreadable rows.
-        lag: called with the lag in seconds.
     """
 
     def __init__(self, registry: CollectorRegistry, *, writes: bool) -> None:

@@ -74,7 +74,6 @@ class AccountTelemetry:
 
     Args:
         states: by resource, without dormant resources.
-        reasons: the number of failed refreshes by reason.
         budget: returns the allowed requests a minute, or None while unknown.
 
     Attributes:

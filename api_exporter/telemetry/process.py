@@ -54,11 +54,7 @@ class LagMeter(Service):
 
 
 class ProcessTelemetry:
-    """The metrics of the process, in a registry of their own.
-
-    Args:
-        threads: the thread pools of the event loop.
-    """
+    """The metrics of the process, in a registry of their own."""
 
     def __init__(
         self,

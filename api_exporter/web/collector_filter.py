@@ -23,11 +23,7 @@ class CollectorFilter(Struct, frozen=True):
 def collector_filter(
     query: Mapping[bytes, Sequence[bytes]], names: Sequence[str]
 ) -> CollectorFilter:
-    """Parse the filter; raise ValueError with a line for the client.
-
-    Args:
-        query: the parameters of the request; unrelated ones are ignored.
-    """
+    """Parse the filter; raise ValueError with a line for the client."""
     included = _parse(query, "collect[]", names)
     excluded = _parse(query, "exclude[]", (*names, EXPORTER))
     if included and excluded - {EXPORTER}:

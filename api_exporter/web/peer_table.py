@@ -264,11 +264,7 @@ def has_too_many_targets(inventory: Inventory, query: Query) -> bool:
 
 
 def target_list(inventory: Inventory, query: Query, account: str = "") -> Payload:
-    """Return the JSON list of `/sd`; raise ResponseTooLong.
-
-    Args:
-        account: its name in the configuration, "" if there is only one.
-    """
+    """Return the JSON list of `/sd`; raise ResponseTooLong."""
     peers, groups = inventory.peers, inventory.groups
     assert peers is not None
     assert groups is not None

@@ -98,11 +98,7 @@ _PROFILES = PROFILES_PATH.encode().split(b"/")
 
 
 def tree(networks: Networks, context: SiteContext, *, lookup: bool = False) -> Tree:
-    """Return all pages.
-
-    Args:
-        lookup: whether there are look-up pages.
-    """
+    """Return all pages."""
     pages: dict[str, IResource] = {
         "": Status(networks, context),
         "health": Health(networks, context),

@@ -33,11 +33,7 @@ def axis_top(count: int) -> int:
 
 
 def chart(samples: Sequence[Sample | None], uptime: float) -> Chart:
-    """Return the chart of the samples of all steps.
-
-    Args:
-        uptime: seconds since the start of the exporter.
-    """
+    """Return the chart of the samples of all steps."""
     top = axis_top(max((one.peers for one in samples if one), default=0))
     start = WIDTH * (1 - uptime / HISTORY_SECONDS)
     return Chart(
@@ -49,11 +45,7 @@ def chart(samples: Sequence[Sample | None], uptime: float) -> Chart:
 
 
 def strip(severities: Iterable[tuple[str, int]]) -> Mapping[str, str]:
-    """Return bars by the class of their colour.
-
-    Args:
-        severities: with their numbers of steps.
-    """
+    """Return bars by colour class, given severities with their numbers of steps."""
     every = [*severities]
     width, begin = WIDTH / sum(count for _, count in every), 0
     drawn: dict[str, str] = {}
