@@ -23,14 +23,13 @@ from api_exporter.settings.definitions import ACCOUNT_SETTINGS, LIVE_SETTINGS, S
 from api_exporter.settings.example import example_file
 from api_exporter.settings.setting import Setting
 from api_exporter.subjects.table import COLLECTORS, FINDERS, RESOURCE_BY_NAME
-from api_exporter.telemetry.access_log import AccessLogTelemetry
 from api_exporter.telemetry.account import AccountTelemetry
-from api_exporter.telemetry.events import EventsTelemetry
 from api_exporter.telemetry.gauges import (
     register_client_gauges,
     register_finding_gauges,
     register_page_gauges,
 )
+from api_exporter.telemetry.logs import AccessLogTelemetry, EventsTelemetry
 from api_exporter.telemetry.process import (
     register_account_gauges,
     register_reload_gauge,

@@ -9,7 +9,7 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Fetch, ResponseBody, UpstreamError
 from api_exporter.refresh.log import Log
 from api_exporter.subjects.reverse_proxy import service_names
-from api_exporter.telemetry.access_log import AccessLogTelemetry
+from api_exporter.telemetry.logs import AccessLogTelemetry
 
 REQUEST_INTERVAL = 30.0
 """Seconds between two requests without a backlog, even if more are allowed."""

@@ -26,7 +26,7 @@ MAX_UNREADABLE = 1000
 
 
 class Telemetry(Protocol):
-    """Metrics of written and read rows; see `telemetry.events`."""
+    """Metrics of written and read rows; see `telemetry.logs`."""
 
     def written(self, lines: int, /) -> None: ...
 

@@ -25,8 +25,7 @@ from api_exporter.refresh.log import Log
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.parsers import STANDARD_OUTPUT
 from api_exporter.subjects.events import AUDIT_EVENTS
-from api_exporter.telemetry.access_log import AccessLogTelemetry
-from api_exporter.telemetry.events import EventsTelemetry
+from api_exporter.telemetry.logs import AccessLogTelemetry, EventsTelemetry
 
 T = TypeVar("T")
 

@@ -5,11 +5,14 @@ import re
 import stat
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from twisted.logger import Logger
 
+from api_exporter.netbird.resource_state import max_age
+from api_exporter.netbird.resources import OFF
 from api_exporter.settings import configuration_file
 from api_exporter.settings.accounts import NAME_RULE, account_files, without_replaced
 from api_exporter.settings.configuration_file import name_for_error
@@ -17,6 +20,7 @@ from api_exporter.settings.definitions import (
     RETIRED,
     SETTING_BY_NAME,
     SETTINGS,
+    AccountSettings,
     Settings,
 )
 from api_exporter.settings.environment import read_settings
@@ -24,9 +28,9 @@ from api_exporter.settings.errors import ConfigurationError, quote_value
 from api_exporter.settings.inherited import is_harmful
 from api_exporter.settings.options import Options
 from api_exporter.settings.proxy_selection import no_proxy_warnings
-from api_exporter.settings.setting import absolute_path
+from api_exporter.settings.setting import HTTPS, absolute_path
 from api_exporter.settings.spelling import closest
-from api_exporter.settings.unused import unused_warnings
+from api_exporter.subjects.table import COLLECTORS
 
 log = Logger()
 
@@ -177,3 +181,56 @@ def _with_absolute_paths(environ: Mapping[str, str], folder: str) -> Mapping[str
         name: absolute_path(folder, text) if name in _PATHS else text
         for name, text in environ.items()
     }
+
+
+def _is_set(owner: Settings | AccountSettings, name: str) -> bool:
+    setting = SETTING_BY_NAME[name]
+    return bool(getattr(owner, name.lower()) != setting.parse(setting.default or ""))
+
+
+def _is_met(owner: Settings | AccountSettings, need: str) -> bool:
+    if isinstance(owner, AccountSettings) and need == HTTPS:
+        return owner.upstream_api_url.startswith("https:")
+    return _is_set(owner, need)
+
+
+def _has_metrics(account: AccountSettings) -> bool:
+    permits = account.metric_filter().permits
+    families = (c.families for c in COLLECTORS if c.name in account.collectors)
+    return any(map(permits, chain.from_iterable(families)))
+
+
+def unused_warnings(settings: Settings) -> Iterator[str]:
+    """Yield a line for each setting without an effect in any account."""
+    accounts = settings.accounts.values()
+    for setting in filter(lambda setting: setting.needs, SETTINGS):
+        name, needs = setting.name, setting.needs
+        owners = [settings] if hasattr(settings, name.lower()) else accounts
+        given = [owner for owner in owners if _is_set(owner, name)]
+        if given and not any(_is_met(owner, need) for owner in given for need in needs):
+            yield f"{name} has no effect: it needs {' or '.join(needs)}"
+    requested = {r.name for a in accounts for r in a.select({}).resources}
+    intervals = {
+        name: None
+        for account in accounts
+        for name, period in account.refresh_intervals.items()
+        if period != OFF and name not in requested
+    }
+    for name in intervals:
+        yield (
+            f"REFRESH_INTERVALS: {name} has no effect: the other settings do not"
+            " need this resource"
+        )
+    too_short = {
+        age: max_age(0, age)
+        for account in accounts
+        if (age := account.metrics_max_age) is not None
+    }
+    for age, used in too_short.items():
+        if age < used:
+            yield (
+                f"METRICS_MAX_AGE: {age:g}s is too short: metrics expire after"
+                f" {used:g}s or later"
+            )
+    if accounts and not any(map(_has_metrics, accounts)):
+        yield "METRICS_DENY leaves out all metrics of the network"

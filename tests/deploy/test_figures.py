@@ -11,7 +11,7 @@ from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.refresh.rate_limits import per_minute
 from api_exporter.subjects import agent_network
 from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME
-from api_exporter.telemetry.access_log import AccessLogTelemetry
+from api_exporter.telemetry.logs import AccessLogTelemetry
 from tests.deploy.programs import Exporter
 from tests.integration.programs import ROOT
 

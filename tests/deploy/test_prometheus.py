@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.thresholds import SEVERITIES, default_thresholds
-from api_exporter.telemetry.access_log import AccessLogTelemetry
+from api_exporter.telemetry.logs import AccessLogTelemetry
 from tests.deploy.programs import DEPLOY, Exporter, blocks, documents, new_folder, run
 from tests.deploy.prometheus import FILES, Prometheus
 from tests.deploy.queries import (

@@ -14,7 +14,7 @@ from api_exporter.logs.position import Position
 from api_exporter.logs.sinks import NullSink
 from api_exporter.ports import ResponseBody
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.telemetry.access_log import AccessLogTelemetry
+from api_exporter.telemetry.logs import AccessLogTelemetry
 from tests import tries
 from tests.inventories import inventory_of
 from tests.logs.paging import START, Table

@@ -17,8 +17,8 @@ from api_exporter.settings.definitions import (
 )
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.loader import unused_warnings
 from api_exporter.settings.setting import Setting
-from api_exporter.settings.unused import unused_warnings
 from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME
 from tests.authority import Authority, written
 from tests.inventories import inventory_of

@@ -6,7 +6,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.telemetry.access_log import AccessLogTelemetry
+from api_exporter.telemetry.logs import AccessLogTelemetry
 from tests.logs.paging import START, row
 
 RECORDED = Path(__file__).parents[1] / "logs/recorded.txt"

@@ -3,7 +3,7 @@
 from prometheus_client import CollectorRegistry
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.telemetry.events import EventsTelemetry
+from api_exporter.telemetry.logs import EventsTelemetry
 
 
 class EventsTelemetryTests(SynchronousTestCase):

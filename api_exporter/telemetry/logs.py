@@ -1,7 +1,7 @@
-"""Metrics of the reverse proxy's access log: requests by service.
+"""Metrics of the logs: the written audit events, and requests to the reverse proxy.
 
-Labels never contain a path, host, address or user. The families are made when rows have
-been read, not at each scrape.
+Labels never contain a path, host, address or user. The families of the access log are
+made when rows have been read, not at each scrape.
 """
 
 from bisect import bisect_left
@@ -211,3 +211,37 @@ class AccessLogTelemetry(Collector):
 
 def _count_of(value: object) -> int:
     return min(max(0, value), _MAX_COUNT) if isinstance(value, int) else 0
+
+
+class EventsTelemetry:
+    """Metrics of the audit log of an account.
+
+    Attributes:
+        written: called with the number of lines.
+        missed: called with the number of gaps and unreadable events.
+        writable: called with whether the last write succeeded.
+    """
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.written = Counter(
+            "api_exporter_audit_events_written",
+            "Number of audit events written to EVENTS_FILE",
+            registry=registry,
+        ).inc
+        self.missed = Counter(
+            "api_exporter_audit_events_missed",
+            "Number of gaps in the audit log and of events that cannot be read",
+            registry=registry,
+        ).inc
+        self.writable = Gauge(
+            "api_exporter_audit_events_writable",
+            "Whether the last write to EVENTS_FILE succeeded (1 = yes, 0 = no)",
+            registry=registry,
+        ).set
+        self.writable(1)
+
+    def count_recent_rows(self, rows: Iterable[bytes], old: int) -> None:
+        """Do nothing: there are no metrics of single events."""
+
+    def record_progress(self, lag: float, skipped: int) -> None:
+        """Do nothing: the list of events is one page, so it has no backlog."""
