@@ -45,14 +45,6 @@ class TokensTests(SynchronousTestCase):
             for wrong in (b"", SECRET.encode()[:-1], HASHED.encode(), b"\xff" * 20):
                 self.assertIs(None, found.authenticate(wrong))
 
-    def test_several(self) -> None:
-        """Each token gives access to its own accounts."""
-        lines = [f"account={n} {SECRET}{n}\n" for n in ("a", "b", "c")]
-        found = self.read("".join(lines))
-        for name in ("a", "b", "c"):
-            accounts = found.authenticate(f"{SECRET}{name}".encode())
-            self.assertEqual(frozenset({name}), accounts)
-
     def test_wrong(self) -> None:
         """All invalid lines are reported by number, without their content."""
         digits = "f" * 63

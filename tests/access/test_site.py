@@ -329,19 +329,6 @@ class PasswordTests(AccessTestCase):
 
 
 class TokenTests(AccessTestCase):
-    def test_either(self) -> None:
-        """With passwords and tokens, either is accepted."""
-        site = self.site(USERS, TOKEN)
-        for shown, expected in (
-            (f"Bearer {TOKEN}", 200),
-            (basic("alice", "secret"), 200),
-            (f"Bearer {TOKEN}x", 401),
-            ("Bearer secret", 401),
-            (basic("alice", TOKEN), 401),
-            (f"Basic {TOKEN}", 401),
-        ):
-            self.assertEqual(expected, self.ask(site, "/", shown).status, shown)
-
     def test_open_to_limited(self) -> None:
         """An open page shows a limited token its own accounts."""
         tokens = f"{TOKEN}\naccount=acme {LIMITED}\n"

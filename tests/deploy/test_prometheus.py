@@ -235,6 +235,7 @@ class PrometheusTests(SynchronousTestCase):
         twice = "count_over_time(instance:api_exporter_reactor_lag_seconds:p99_5m[1m])"
         until(lambda: self.query(f"{twice} > 1") != [], "rates of rates")
         becomes(2, lambda: len(self.query('up{job=~"api-exporter|netbird"} == 1')))
+        self.count_requests()  # so that their rates are not 0
 
     def neighbours(self, page: str) -> int:
         """Serve the metrics of NetBird's servers, a client, and an account whose access
@@ -247,15 +248,21 @@ class PrometheusTests(SynchronousTestCase):
         registry = CollectorRegistry()
         access_log = AccessLogTelemetry(registry, writes=True)
         access_log.set_services({"a": "web"})
-        for status in (200, 401, 502):
-            request = row(1, START, service_id="a", status_code=status)
-            access_log.count_recent_rows([json.dumps(request).encode()], 0)
-        text = NEIGHBOURS.format(
-            peer_id=peer_id, dns_label=dns_label, account_id=account_id
-        )
         directory = new_folder(self)
-        text += generate_latest(registry).decode()
-        (directory / "metrics.txt").write_text(text)
+
+        def count_requests() -> None:
+            """Count requests of each kind, and write all metrics."""
+            for status in (200, 401, 502):
+                request = row(1, START, service_id="a", status_code=status)
+                access_log.count_recent_rows([json.dumps(request).encode()] * 100, 0)
+            text = NEIGHBOURS.format(
+                peer_id=peer_id, dns_label=dns_label, account_id=account_id
+            )
+            text += generate_latest(registry).decode()
+            (directory / "metrics.txt").write_text(text)
+
+        count_requests()
+        self.count_requests = count_requests
         port = free_port()
         address = ("--bind", "127.0.0.1", str(port))
         start(self, [sys.executable, "-m", "http.server", *address], directory)
