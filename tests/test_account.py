@@ -76,6 +76,12 @@ class AccountTests(SynchronousTestCase):
         self.reactor.advance(0.5)
         self.assertNotEqual([], self.reactor.tcpClients)
 
+    def test_timeout(self) -> None:
+        """An attempt to connect ends after HTTP_TIMEOUT."""
+        self.started(self.account(HTTP_TIMEOUT="7s"))
+        [(_, _, _, seconds, _), *_] = self.reactor.tcpClients
+        self.assertEqual(7.0, seconds)
+
     def connected(self) -> tuple[IProtocol, StringTransport]:
         """Establish and return the first connection."""
         [(_, _, factory, _, _), *_] = self.reactor.tcpClients

@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.access import web_config
 from api_exporter.access.tls import make_context
-from api_exporter.access.web_config import MAX_BYTES, WebConfig, load
+from api_exporter.access.web_config import CIPHERS, MAX_BYTES, WebConfig, load
 from api_exporter.settings.errors import ConfigurationError
 from tests.access.folder import HASH, SERVER, Folder
 
@@ -272,6 +272,15 @@ class TableTests(SynchronousTestCase):
             f"  {key}:\n" for key in web_config.TlsConfig.__struct_fields__[2:]
         )
         self.assertEqual([], self.problems(SERVER + text))
+
+    def test_ciphers(self) -> None:
+        """Each cipher of TLS 1.2 has the names of Go and of OpenSSL."""
+        for name, expected in CIPHERS.items():
+            short = name.removeprefix("TLS_").removeprefix("RSA_WITH_")
+            for words, word in (("_WITH", ""), ("AES_", "AES"), ("_CBC", "")):
+                short = short.replace(words, word)
+            short = short.replace("POLY1305_SHA256", "POLY1305").replace("_", "-")
+            self.assertEqual(expected, short)
 
     def test_tls(self) -> None:
         """All values of the section, with Go's names."""

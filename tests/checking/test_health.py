@@ -13,7 +13,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.checking import health
 from api_exporter.checking.health import main, running_at
-from api_exporter.checking.health_request import HEALTH_USAGE, NoRequest, own_url
+from api_exporter.checking.health_request import (
+    HEALTH_USAGE,
+    NoRequest,
+    own_url,
+    targets,
+)
 from api_exporter.settings.addresses import parse_addresses
 from tests.integration.exporter import key_and_certificate
 from tests.integration.programs import free_port
@@ -201,6 +206,11 @@ class WhereTests(HealthTestCase):
             self.assertIn("http://127.0.0.1:1/health", line)
             _, line = self.asked(*arguments, LISTEN_ADDRESS="127.0.0.1:2")
             self.assertIn("http://127.0.0.1:2/health", line)
+
+    def test_seconds(self) -> None:
+        """A request has ten seconds, unless the command states others."""
+        for words, seconds in (([], 10.0), (["", "2.5"], 2.5)):
+            self.assertEqual(seconds, targets(None, words, {}, page="/health")[1])
 
     def test_cannot_ask(self) -> None:
         """An impossible request is critical, in one line with the reason."""

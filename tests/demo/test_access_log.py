@@ -68,6 +68,8 @@ class PageTests(SynchronousTestCase):
         shares = [round(7 * counts[service] / len(ROWS)) for service in SERVICES]
         self.assertEqual([4, 2, 1], shares)
         self.assertEqual([], request("", services=())["data"])
+        alone = request("", services=("only",))["data"]
+        self.assertEqual({"only"}, {row["service_id"] for row in alone})
         found = Counter((row["status_code"], row.get("reason")) for row in ROWS)
         reasons = {(401, "Authentication failed"): 1}
         reasons |= {(status, "Request failed"): 1 for status in (404, 502)}

@@ -20,8 +20,9 @@ class EnvironTests(SynchronousTestCase):
             for others in ({}, {"DEMO_ACCOUNTS": "3"}):
                 environ = wanted | others | server.demo_environment(listening)
                 settings = read_settings(environ)
-                for account in server.with_demo_accounts(settings).accounts.values():
-                    self.assertIsNone(account.events_file)
+                accounts = server.with_demo_accounts(settings).accounts
+                for name, account in accounts.items():
+                    self.assertEqual((name, None), (account.name, account.events_file))
 
 
 class ServerTests(SynchronousTestCase):
