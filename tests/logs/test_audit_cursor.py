@@ -75,7 +75,8 @@ class NewTests(SynchronousTestCase):
             ("those after deleted ones", seven, range(20, 30), range(20, 30)),
         ):
             chosen = choose(cursor, events(listed))
-            self.assertEqual((list(new), ""), (ids(chosen), chosen.gap_reason), claim)
+            found = ids(chosen), chosen.gap_reason, chosen.lag
+            self.assertEqual((list(new), "", 0.0), found, claim)
 
 
 class MissedTests(SynchronousTestCase):

@@ -86,6 +86,7 @@ class CpuTests(RecorderTestCase):
         total = sum(values[1] for _, values in read.samples)
         self.assertGreater(read.by_leaf()[f"{__name__}.spin"], 0.5 * total)
         self.assertLess(abs(total - used), 0.1 * used)
+        self.assertEqual([], [values for _, values in read.samples if values[0] < 1])
         profile = self.start(record_cpu, 3)
         profile.cancel()
         self.failureResultOf(profile, CancelledError)
