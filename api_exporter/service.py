@@ -16,7 +16,6 @@ from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
-from api_exporter.access import load as access_load
 from api_exporter.account import SharedState
 from api_exporter.accounts import AccountSet
 from api_exporter.daemon import process as daemon_process
@@ -28,9 +27,9 @@ from api_exporter.ports import Compute, Jitter, Now
 from api_exporter.refresh.compute import SMALL_BYTES, SWITCH_INTERVAL, ComputeThread
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving import listener
-from api_exporter.serving.site import BoundedSite, connection_limit
+from api_exporter.serving.site import BoundedSite, OpenSite, connection_limit
 from api_exporter.settings import loader
-from api_exporter.settings.definitions import Settings
+from api_exporter.settings.definitions import ACCESS_SECTION, SECTIONS, Settings
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.options import Options
 from api_exporter.telemetry.account import accounts_summary as describe_accounts
@@ -135,15 +134,21 @@ def load(
 ) -> Configuration:
     """Load the settings and all files that they name; raise ConfigurationError."""
     settings = loader.load(options, {}, reload=reload)
-    return Configuration(settings, None, _load_access(settings, reactor))
+    return Configuration(settings, None, load_access(settings, reactor))
 
 
-def _load_access(
+def load_access(
     settings: Settings, reactor: PosixReactorBase
 ) -> "AccessControl | None":
+    """Load access control, which is imported only if one of its settings is set."""
+    if not any(getattr(settings, s.name.lower()) for s in SECTIONS[ACCESS_SECTION]):
+        return None
+    from api_exporter.access import control, passwords  # noqa: PLC0415
+
     # A pool of its own: a name look-up that hangs must not delay authentication.
     threads = partial(daemon_threads, 1, "passwords")
-    return access_load.load(settings, reactor, threads)
+    compare = passwords.compare_in_thread(reactor, threads)
+    return control.load(settings, reactor.seconds, compare)
 
 
 def _configure(options: Options, reactor: PosixReactorBase) -> Configuration:
@@ -155,7 +160,7 @@ def _configure(options: Options, reactor: PosixReactorBase) -> Configuration:
     settings = server.with_demo_accounts(
         loader.load(options, server.demo_environment(listening))
     )
-    access = _load_access(settings, reactor)
+    access = load_access(settings, reactor)
     simulation = server.server(
         listening, settings=settings, reactor=reactor, now=time.time
     )
@@ -271,13 +276,16 @@ def _site(
     context: SiteContext,
     reactor: PosixReactorBase,
 ) -> BoundedSite:
-    settings = configured.settings
-    return access_load.make_site(
-        configured.access,
-        tree(networks, context, lookup=settings.lookup),
-        reactor,
-        max_connections=connection_limit(settings.max_connections, len(networks)),
-        registry=context.process.registry,
+    settings, access = configured.settings, configured.access
+    pages = tree(networks, context, lookup=settings.lookup)
+    limit = connection_limit(settings.max_connections, len(networks))
+    if access is None:
+        return OpenSite(pages, reactor, limit)
+    from api_exporter.access.site import ProtectedSite  # noqa: PLC0415
+
+    registry = context.process.registry
+    return ProtectedSite(
+        pages, reactor, access, max_connections=limit, registry=registry
     )
 
 

@@ -10,7 +10,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import cache, partial
+from functools import cache
 from multiprocessing import get_context
 from pathlib import Path
 from traceback import format_exc
@@ -24,12 +24,11 @@ from twisted.internet.protocol import Factory
 from twisted.logger import globalLogBeginner, globalLogPublisher
 from twisted.python.threadpool import ThreadPool
 
-from api_exporter.access import load
 from api_exporter.daemon import threads
 from api_exporter.daemon.threads import daemon_threads
 from api_exporter.ports import Compute
 from api_exporter.refresh.compute import ComputeThread
-from api_exporter.service import Configuration
+from api_exporter.service import Configuration, load_access
 from api_exporter.serving.listener import ListenError
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import Settings
@@ -237,8 +236,7 @@ class FragileWorld(World):
 
     def _configured(self, machine: Machine) -> Configuration:
         settings = self._settings()
-        passwords = partial(daemon_threads, 1, "passwords")
-        access = load.load(settings, machine, passwords)  # type: ignore[arg-type]
+        access = load_access(settings, machine)  # type: ignore[arg-type]
         return Configuration(settings, None, access)
 
     def _settings(self) -> Settings:

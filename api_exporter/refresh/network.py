@@ -141,6 +141,7 @@ class AccountNetwork(MultiService):
             test_connection=test_connection,
         )
         self.on_token_changed = self._refresher.on_token_changed
+        self.on_silent = self._refresher.mark_silent
         self._refresher.setServiceParent(self)
 
     def _register_gauges(self, registry: CollectorRegistry) -> None:
@@ -229,9 +230,6 @@ class AccountNetwork(MultiService):
     def _log_line(self, resource: str, line: LogLine) -> None:
         level = LogLevel.levelWithName(line.level)
         self._log.emit(level, line.text, resource=resource, **line.fields)
-
-    def on_silent(self, path: str) -> None:
-        self._refresher.mark_silent(path)
 
     @property
     def collectors(self) -> Sequence[Collector]:
