@@ -206,11 +206,13 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         compute: computes in this thread.
         log_threads: the threads that write logs.
         link: makes a connection to the server.
+        request_headers: further headers of requests for the exporter's pages.
         ports: listening ports by number.
         links: open connections.
     """
 
     link: type[Link] = Link
+    request_headers = ""
 
     def __init__(
         self,
@@ -287,7 +289,7 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         assert protocol is not None
         protocol.makeConnection(client)
         head = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-        head += f"Accept-Encoding: {encoding}\r\n\r\n"
+        head += f"{self.request_headers}Accept-Encoding: {encoding}\r\n\r\n"
         self.compute_thread.quick = True
         protocol.dataReceived(head.encode())
         for _ in range(MAX_CALLS_AT_ONCE):

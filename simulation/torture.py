@@ -8,6 +8,7 @@ import gc
 import sys
 import tempfile
 import time
+from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache
@@ -18,7 +19,12 @@ from typing import Any, ParamSpec, TypeVar
 
 import bcrypt
 from msgspec import Struct
-from twisted.internet.error import CannotListenError, ConnectBindError, getConnectError
+from twisted.internet.error import (
+    CannotListenError,
+    ConnectBindError,
+    ConnectionLost,
+    getConnectError,
+)
 from twisted.internet.interfaces import IHostnameResolver
 from twisted.internet.protocol import Factory
 from twisted.logger import globalLogBeginner, globalLogPublisher
@@ -35,13 +41,12 @@ from api_exporter.settings.definitions import Settings
 from api_exporter.settings.options import Options
 from simulation.faults import ERRORS, Faults, Site, error
 from simulation.invariants import Checks
+from simulation.link import Link
 from simulation.logs import LogFile
 from simulation.machine import Machine, Port
 from simulation.run import MEMORY_FOLDER
-from simulation.secure import SecureLink, get, server_context, use_clock
 from simulation.upstream import Upstream
 from simulation.world import LOGS, NAMES, Violation, World
-from tests.authority import Authority, Issued
 from tools.correctness import record_result
 
 P = ParamSpec("P")
@@ -55,8 +60,6 @@ SEED = 54
 
 ACCOUNT = """\
 UPSTREAM_API_TOKEN_FILE=../{token}.token
-UPSTREAM_CA_FILE=../ca.pem
-UPSTREAM_CLIENT_CERT_FILE=../client.pem
 {more}
 """
 
@@ -68,23 +71,13 @@ MORE = {
 }
 
 WEB = """\
-tls_server_config:
-  cert_file: server.pem
-  key_file: server.pem
 basic_auth_users:
   user: {digest}
 # {number}
 """
 
 CLIENT_TOKEN = "torture-torture-torture"
-
-
-@cache
-def certificates() -> tuple[bytes, Issued, Issued]:
-    """Return an authority, a server's certificate and a client's."""
-    authority = Authority("torture")
-    issue = authority.issue
-    return authority.pem, issue(HOST, days=400), issue("client", days=400)
+LOGIN = b64encode(b"user:password").decode()
 
 
 @cache
@@ -117,15 +110,32 @@ class FragileServer:
         return connecting
 
 
-class FragileMachine(Machine):
-    """A machine with TLS, whose calls may fail."""
+class FragileLink(Link):
+    """A connection that may be lost during a response."""
 
-    link = SecureLink
+    _path = ""
+
+    def _request(self, head: str) -> None:
+        self._path = head.split()[1].partition("?")[0]
+        super()._request(head)
+
+    def _deliver(self, data: bytes) -> None:
+        assert isinstance(self._machine, FragileMachine)
+        if name := self._machine.faults.failure("receive", self._path):
+            self._close(ConnectionLost(error(name)))
+        else:
+            super()._deliver(data)
+
+
+class FragileMachine(Machine):
+    """A machine whose calls may fail."""
+
+    link = FragileLink
+    request_headers = f"Authorization: Basic {LOGIN}\r\n"
 
     def __init__(self, world: "FragileWorld") -> None:
         server = FragileServer(world.upstream, world.faults)
         super().__init__(world.seconds(), server, lambda do: do(), lambda: 0.001)
-        use_clock(self)
         vars(threads)["getaddrinfo"] = self._look_up
 
         def in_pool(pool: ThreadPool, *args: Any) -> None:
@@ -137,7 +147,6 @@ class FragileMachine(Machine):
 
         setattr(ThreadPool, "callInThreadWithCallback", in_pool)  # noqa: B010
         self.faults = world.faults
-        self.contexts = server_context(certificates())
         self.log_threads = daemon_threads(1, "logs")
         pool = daemon_threads(1, "compute")
         self.compute = self._fragile(ComputeThread(self, pool))  # type: ignore[arg-type]
@@ -146,8 +155,12 @@ class FragileMachine(Machine):
         def fragile(
             function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
         ) -> object:
-            place = f"{function.__module__}.{function.__qualname__}"
-            name = getattr(args[0], "name", "") if args else ""
+            of: Any = function
+            called, given = (
+                (of.func, of.args) if isinstance(of, partial) else (of, args)
+            )
+            place = f"{called.__module__}.{called.__qualname__}"
+            name = getattr(given[0], "name", "") if given else ""
 
             def run() -> T:
                 self.faults.check("memory", f"{place} {name}".strip())
@@ -176,8 +189,11 @@ class FragileMachine(Machine):
         return super().listenTCP(port, factory, backlog, interface)
 
     def get(self, path: str, encoding: str = "identity") -> tuple[int, bytes]:
-        """Return status and body of a page, for a client with TLS and a password."""
-        return get(self, path, encoding)
+        """Return status and body of a page, for a client with a password."""
+        self._threads.quick = True  # They compare it.
+        found = super().get(path, encoding)
+        self._threads.quick = False
+        return found
 
 
 class FragileWorld(World):
@@ -186,7 +202,10 @@ class FragileWorld(World):
     def __init__(self, folder: Path, site: Site | None = None, name: str = "") -> None:
         self.faults = Faults(folder, site, name, self._on_fault)
         super().__init__(SEED, folder)
-        self.logs = {f"{n}.{k}": LogFile(folder / f"{n}.{k}.log") for n, k in LOGS}
+        self.logs, self.other_logs = (
+            {f"{n}.{k}": LogFile(folder / f"{n}.{k}.{end}") for n, k in LOGS}
+            for end in ("log", "other.log")
+        )
         self._checks = Checks(self)
 
     def _on_fault(self) -> None:
@@ -200,7 +219,7 @@ class FragileWorld(World):
         (self.folder / "accounts").mkdir()
         lines = {
             "LISTEN_ADDRESS": ":8443",
-            "UPSTREAM_API_URL": f"https://{HOST}",
+            "UPSTREAM_API_URL": f"http://{HOST}",
             "ACCOUNTS_DIR": str(self.folder / "accounts"),
             "WEB_CONFIG_FILE": str(self.folder / "web.yml"),
             "WEB_BEARER_TOKENS_FILE": str(self.folder / "clients"),
@@ -218,11 +237,7 @@ class FragileWorld(World):
         self._write_files("1")
 
     def _write_files(self, number: str) -> None:
-        authority, server, client = certificates()
         for name, content in (
-            ("ca.pem", authority),
-            ("server.pem", server.pem + server.key),
-            ("client.pem", client.pem + client.key),
             ("web.yml", WEB.format(digest=digest(), number=number).encode()),
             ("clients", f"{CLIENT_TOKEN}\n{CLIENT_TOKEN}-{number}\n".encode()),
         ):

@@ -58,8 +58,8 @@ TORTURE = """\
 ## Calls that fail
 
 `python -m simulation.torture` counts the calls of a short scenario that may fail. Four
-accounts start, are scraped with TLS and a password, reload all files, write to rotated
-logs, and stop. Then each call fails once, with each error that it may have. Afterwards
+accounts start, are scraped with a password, reload all files, write to rotated logs,
+and stop. Then each call fails once, with each error that it may have. Afterwards
 the invariants hold, each resource is refreshed, each row is written once, and the log has
 no traceback.
 
