@@ -22,7 +22,7 @@ UNITS := $(filter-out tests.deploy.% tests.integration.%,$(subst /,.,$(basename 
 	$(wildcard $(addsuffix test_*.py,tests/ tests/*/ tests/*/*/)))))
 # Whole accounts over hours of simulated time: all that they run has tests of its own, and
 # tracing takes three times as long as they do.
-UNTRACED := $(addprefix tests.,attention.test_demo reference.test_reference)
+UNTRACED := $(addprefix tests.,subjects.test_demo reference.test_reference)
 # What `make lowest` and `make pythons` run.
 TESTS ?= $(UNITS) $(PROGRAMS)
 

@@ -18,8 +18,8 @@ from api_exporter.subjects.setup_keys import SetupKey
 from api_exporter.subjects.watch import FindingsKeeper, update_findings
 from simulation.company.network import SimulatedNetwork as Demo
 from tests.attention.looking import DAY, NOW, at, findings, group, peer, seen
-from tests.attention.test_demo import known
 from tests.inventories import changed, inventory_of
+from tests.subjects.test_demo import known
 from tests.web.served import ServedTestCase
 from tests.web.watched import Watched
 

@@ -25,8 +25,8 @@ from api_exporter.netbird.inventory import Inventory
 from simulation.company.__main__ import PLACE, recording
 from simulation.company.network import PATHS, SimulatedNetwork
 from tests.attention.looking import findings, seen
-from tests.attention.test_demo import known
 from tests.collectors.samples import page, parsed
+from tests.subjects.test_demo import known
 
 DAY = 86_400
 INSTANTS = [RECORDED_AT + number * 37.77 * DAY / 7 for number in range(-20, 50)]

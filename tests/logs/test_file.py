@@ -17,7 +17,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.logs.audit_cursor import MAX_IDS, AuditCursor
 from api_exporter.logs.file import CursorFile, LinesFile, Place, Saved
 from api_exporter.logs.lines import event_line, row_line
-from api_exporter.logs.listing import NANOSECONDS_PER_SECOND, Page
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND
 from api_exporter.logs.position import Position
 from tests import THOROUGH
 from tests.logs import events, keys, limited
@@ -142,11 +142,6 @@ class RecoveryTests(FileTestCase):
         self.addCleanup(self.file.close)
         return self.file
 
-    def new_ids(self, listed: range) -> list[int]:
-        """Return the ids that another process writes of a list."""
-        cursor, _ = self.next_file().load()
-        return [e.number for e in cursor.new(Page(events(listed)), 0).rows]
-
     def cut(self, size: int) -> AuditCursor:
         """Write three events of which the file gets some bytes, and two before them."""
         for path in self.path.parent.iterdir():
@@ -258,16 +253,6 @@ class RecoveryTests(FileTestCase):
         ):
             self.file.load()
         self.assertEqual(lines([1]) + b"root:x:0:0", self.path.read_bytes())
-
-    def test_lost_cursor(self) -> None:
-        """Without a cursor, events before the newest line count as written, even if
-        the last lines are of late events. Without lines all events are new.
-        """
-        for written, new in (([3, 6, 11, 12], [13]), ([*range(3, 13), 2], [13])):
-            self.path.write_bytes(lines(written))
-            self.assertEqual(new, self.new_ids(range(1, 14)))
-        self.path.write_bytes(b"")
-        self.assertEqual([*range(1, 14)], self.new_ids(range(1, 14)))
 
     def test_lost_cursor_of_a_cut_line(self) -> None:
         """Without a cursor, an incomplete line is removed, even if it is long."""

@@ -146,16 +146,6 @@ class DormantTests(SynchronousTestCase):
         network.advance(2 * HOUR)
         self.assertEqual({"providers"}, set(network.since(begin)))
 
-    def test_refused(self) -> None:
-        """If all is refused, what is dormant does not stay in failure."""
-        network = Agents(max_age=900.0)
-        network.advance(29 * MINUTE)
-        for name in ("agent_providers", *RULES.dormant_without):
-            path = RESOURCE_BY_NAME[name].path
-            network.replies[path] = UpstreamError("forbidden", "403")
-        network.advance(HOUR)
-        self.assertEqual(set(), network.resources() & set(RULES.dormant_without))
-
     def test_role(self) -> None:
         """Findings wait for no list that the user's new role withholds."""
         users = json.loads(recorded("recorded_agents")["api/users"])
@@ -170,22 +160,6 @@ class DormantTests(SynchronousTestCase):
         network.advance(HOUR)
         self.assertEqual({}, network.attention.last.waits)
         self.assertEqual(set(), network.resources() & set(RULES.dormant_without))
-
-
-class ReloadTests(SynchronousTestCase):
-    def test_rest(self) -> None:
-        """A rest ends with the account: a new one starts again."""
-        before = Agents(agent_providers=b"[]", interval=4 * HOUR)
-        before.advance(MINUTE)
-        after = Agents(agent_providers=b"[]")
-        for network in (before, after):
-            self.successResultOf(network.stopService())
-        after.clock.advance(before.clock.seconds() - after.clock.seconds())
-        self.successResultOf(Deferred.fromCoroutine(after.begin_with(before)))
-        after.requests.clear()
-        after.startService()
-        after.advance(MINUTE)
-        self.assertEqual({"providers"}, {path for _, path in after.requests})
 
 
 class CostTests(SynchronousTestCase):

@@ -1,36 +1,24 @@
 """A network: its logs, and what follows a refresh."""
 
 from twisted.internet.defer import Deferred
+from twisted.logger import Logger
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finding import Snapshot
+from api_exporter.netbird.records import Group
 from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.refresh.network import UnknownGroups
 from api_exporter.subjects import watch
 from api_exporter.subjects.watch import KeptFindings
+from tests.inventories import inventory_of
 from tests.logbook import logbook
 from tests.refresh.recorded_log import RecordedLog
-from tests.refresh.test_refresher import GOOD, Bench
+from tests.refresh.test_refresher import Bench
 
 EVENTS = b'[{"id":"1"},{"id":"2"},{"no":"id"}]'
 
 
-class Resting(RecordedLog):
-    """A log that sends one request."""
-
-    interval = 1800.0
-
-    def is_due(self) -> bool:
-        return not self.bodies
-
-
 class NetworkTests(SynchronousTestCase):
-    def test_resting(self) -> None:
-        """A resource is not late before its log is."""
-        bench = Bench("events", logs={"events": Resting()}).start()
-        bench.advance(2600)
-        state = bench.states["events"]
-        self.assertEqual("fresh", state.word(bench.now()))
-
     def test_log(self) -> None:
         """A log gets all bodies of its resource, changed or not, and no others."""
         logs = {"events": RecordedLog()}
@@ -68,13 +56,6 @@ class NetworkTests(SynchronousTestCase):
         after = Bench("peers", "users")
         self.successResultOf(Deferred.fromCoroutine(after.begin_with(before)))
         self.assertEqual([found_at], [*after.attention.found.series.values()])
-
-    def test_cost(self) -> None:
-        """Only a resource with a known path costs requests."""
-        bench = Bench("peers", "users", users=GOOD["users"])
-        before = bench.requests_per_minute
-        bench.start()
-        self.assertAlmostEqual(60 / 600, bench.requests_per_minute - before)
 
     def test_needed_at_last(self) -> None:
         """A resource that was not needed, and fails once it is, is not up. If it is
@@ -138,3 +119,30 @@ class NetworkTests(SynchronousTestCase):
             bench.advance(30)
             self.assertEqual(errors, len(self.flushLoggedErrors(ValueError)))
         self.assertEqual(1_800_000_120, bench.states["peers"].last_success)
+
+
+class UnknownGroupsTests(SynchronousTestCase):
+    def test_once(self) -> None:
+        """A missing group is logged once, and again if it goes missing later."""
+        book = logbook(self)
+        unknown = UnknownGroups(Logger("api_exporter"))
+        known = inventory_of(detail=frozenset({"servers", "g2", "x\ny"}))
+        servers, other = Group(id="g1", name="servers"), Group(id="g2", name="other")
+
+        def told(*groups: Group) -> list[str]:
+            before = len(book.lines())
+            for _ in range(3):
+                unknown.warn(known.replacing("groups", groups))
+            return book.lines()[before:]
+
+        def line(name: str) -> str:
+            words = "which is neither name nor id of a group"
+            return f"warning PEER_DETAIL names {name!r}, {words}"
+
+        unknown.warn(known)
+        self.assertEqual([], book.lines())
+        self.assertEqual([line("g2"), line("x\ny")], told(servers))
+        self.assertEqual([], told(servers, other))
+        unknown.warn(known)
+        self.assertEqual([line("servers")], told(other))
+        self.assertEqual([line("g2")], told(servers))

@@ -367,16 +367,6 @@ class RefresherTests(SynchronousTestCase):
         self.assertIs(known[0], peers[0])
         self.assertEqual("new", peers[1].name)
 
-    def test_only_readers_are_rendered(self) -> None:
-        """When peers change, only collectors that read peers are rendered again."""
-        bench = Bench("peers", "setup_keys", setup_keys=b'[{"id":"k"}]').start()
-        before = bench.pages.whole().pieces
-        bench.replies["peers"] = b"[]"
-        bench.advance(31)
-        after = bench.pages.whole().pieces
-        self.assertIsNot(before[0], after[0])
-        self.assertIs(before[-1], after[-1])
-
     def test_withdrawal_with_a_defect(self) -> None:
         """A failed withdrawal is retried, whichever step has failed."""
         for which, name in (("pipeline", "withdraw"), ("states", "record")):

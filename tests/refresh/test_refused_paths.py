@@ -115,15 +115,6 @@ class WeakRoleTests(SynchronousTestCase):
         for first, last in zip(times, times[MAX_REFUSED + 1 :], strict=False):
             self.assertGreaterEqual(last - first, 10.0)
 
-    def test_readable(self) -> None:
-        """A path that was read is not delayed by refusals of others."""
-        network = WeakRole()
-        network.readable.add("api/groups")
-        network.startService()
-        network.run(330)
-        groups = network.states["groups"]
-        self.assertGreaterEqual(groups.last_success or 0.0, 299.0)
-
     def test_shared(self) -> None:
         """Two accounts of one server share its bucket, and the same path fits twice."""
         paths = RefusedPaths()

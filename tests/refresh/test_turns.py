@@ -184,17 +184,6 @@ class TurnTests(SynchronousTestCase):
         crowd.until(refused + 400.0)
         self.assertLess(max(crowd.ages()), 240.0)
 
-    def test_changed(self) -> None:
-        """A request that has changed since it was offered does not start."""
-        crowd = Crowd([FEW])
-        [schedule] = crowd.schedules
-        schedule.make_due("peers", 0.0)
-        schedule._states.change("peers", due=10.0)
-        crowd.until(9.9)
-        self.assertEqual([], crowd.requests)
-        crowd.until(10.1)
-        self.assertEqual("peers", crowd.requests[0][2])
-
 
 class LimitTests(SynchronousTestCase):
     def test_started_again(self) -> None:

@@ -74,17 +74,6 @@ class UnknownLogTests(ServedTestCase):
         self.watched.advance(700)
         self.assertEqual(2, len(self.unknown_lines()))
 
-    def test_first(self) -> None:
-        """The first line waits for the version, which is read in the same refresh."""
-        peers = b'[{"id":"p","kind":"x"}]'
-        self.watched.bodies["api/peers"] = peers
-        version = b'{"management_current_version":"0.78.0"}'
-        self.watched.bodies[VERSION] = version
-        self.watched.start()
-        self.watched.advance(60)
-        [line] = self.unknown_lines()
-        self.assertIn("info peers of NetBird 0.78.0 has", line)
-
     def test_no_version(self) -> None:
         """A server that does not say its version delays no line for long."""
         self.watched.bodies["api/peers"] = b'[{"id":"p","kind":"x"}]'

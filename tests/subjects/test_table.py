@@ -16,8 +16,8 @@ from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.subjects.table import COLLECTORS, FINDERS, RULES
 from simulation.company.network import SimulatedNetwork
 from tests.attention.looking import NOW
-from tests.attention.test_demo import NAMED, known
 from tests.bodies import inventory
+from tests.subjects.test_demo import NAMED, known
 
 DETAIL = frozenset({"servers", "no such group"})
 """PEER_DETAIL. The groups then decide which peers have series and names."""

@@ -3,7 +3,7 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.environment import synonym_errors
-from tests.settings.test_table import problems
+from tests.settings.test_definitions import problems
 
 URL = "NETBIRD_API_URL is a setting of netbird-api-exporter: use UPSTREAM_API_URL"
 TOKEN = (

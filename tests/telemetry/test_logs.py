@@ -1,4 +1,4 @@
-"""The metrics of the access log, and their labels."""
+"""The metrics of both logs, and their labels."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from prometheus_client import CollectorRegistry
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.telemetry.logs import AccessLogTelemetry
+from api_exporter.telemetry.logs import AccessLogTelemetry, EventsTelemetry
 from tests.logs.paging import START, row
 
 RECORDED = Path(__file__).parents[1] / "logs/recorded.txt"
@@ -135,3 +135,14 @@ class AccessLogTests(SynchronousTestCase):
         names = {family.name for family in registry.collect()}
         self.assertFalse({name for name in names if "lines" in name})
         self.assertIn(f"{PREFIX}lag_seconds", names)
+
+
+class EventsTelemetryTests(SynchronousTestCase):
+    def test_start(self) -> None:
+        """Before the first write, the log counts as writable."""
+        registry = CollectorRegistry()
+        EventsTelemetry(registry)
+        values = {"writable": 1, "written_total": 0, "missed_total": 0}
+        for name, expected in values.items():
+            value = registry.get_sample_value(f"api_exporter_audit_events_{name}")
+            self.assertEqual(expected, value, name)

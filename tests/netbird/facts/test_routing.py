@@ -31,7 +31,6 @@ from api_exporter.subjects.policies import (
 )
 from api_exporter.subjects.routes import Route
 from api_exporter.subjects.table import RESOURCE_BY_NAME
-from tests.attention.looking import findings, seen
 from tests.bodies import decoded
 from tests.inventories import inventory_of
 
@@ -134,15 +133,6 @@ class HostileTests(SynchronousTestCase):
             known = replace_(BIG, **records)
             render_page(Collector("", rows).make_families(known))
             self.assertLess(CountedId.lookups, 20 * MANY * 20)
-
-    def test_findings(self) -> None:
-        """Findings look up members as rarely."""
-        route = Route(id="r", enabled=True, peer_groups=NAMES)
-        known = replace_(BIG, routes=(route,), **routed(100))
-        CountedId.lookups = 0
-        alerts = {one.alert for one in findings(seen(known))}
-        self.assertLess(CountedId.lookups, 20 * MANY * 20)
-        self.assertIn("NetBirdRouteUnreachable", alerts)
 
     def test_small_groups(self) -> None:
         """Many small groups take no memory for each peer of the account."""
