@@ -8,7 +8,7 @@ from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.subjects.watch import FindingList, KeptFindings
 from tests.web.served import ServedTestCase, header
 from tests.web.test_accounts import Knowing
-from tests.web.watched import NOON, Watched, lost_routes
+from tests.web.watched import NOON, VERSION, Watched, lost_routes
 
 KIND = FindingKind("NetBirdX", "Network", "network", lasts="5m")
 
@@ -66,6 +66,7 @@ class SectionTests(ServedTestCase):
         self.markup(found)
         for about, numbers in (("network", "13"), ("route", "2"), ("expiry", "3")):
             page = self.request(f"/findings?about={about}")[2].decode()
+            self.assertIn(f"<span>api-exporter {VERSION}</span>", page)  # no host
             for number in "123":
                 self.assertEqual(number in numbers, f"Network {number}<" in page)
         status, _, body = self.request("/findings?about=x")
