@@ -8,7 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.settings.definitions import SETTING_BY_NAME
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.loader import load
-from api_exporter.settings.spelling import closest
+from api_exporter.settings.spelling import closest, hint_for_options
 from tests.logbook import logbook
 from tests.settings.test_options import parsed
 
@@ -53,6 +53,20 @@ class MeantTests(SynchronousTestCase):
     def test_others(self) -> None:
         """Variables of other programs are not mistakes."""
         self.assertEqual([], [name for name in OTHERS.split() if closest(name)])
+
+
+class OptionsTests(SynchronousTestCase):
+    def test_foreign(self) -> None:
+        """An option of another program has the name of the setting here."""
+        for option, setting in (
+            ("--web.listen-address=:1", "LISTEN_ADDRESS"),
+            ("--web.telemetry-path=/m", "METRICS_PATH"),
+            ("--web.config.file=web.yml", "WEB_CONFIG_FILE"),
+            ("--web.max-requests=40", "MAX_CONNECTIONS"),
+            ("-url", "UPSTREAM_API_URL"),
+            ("-token", "UPSTREAM_API_TOKEN"),
+        ):
+            self.assertIn(f" {setting},", hint_for_options([option]))
 
 
 class LoadTests(SynchronousTestCase):
