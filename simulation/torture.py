@@ -11,7 +11,7 @@ import time
 from base64 import b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from multiprocessing import get_context
 from pathlib import Path
 from traceback import format_exc
