@@ -64,6 +64,12 @@ class ReadyTests(ServedTestCase):
         self.watched.advance(20)
         self.assertEqual((503, ["too_old"]), self.ready())
 
+    def test_withdrawn(self) -> None:
+        """Peers whose metrics have expired are not reliable, however recent."""
+        self.watched.start()
+        self.watched.states.change("peers", withdrawn=True)
+        self.assertEqual((503, ["too_old"]), self.ready())
+
 
 class GroupTests(ServedTestCase):
     def ready(self, query: str) -> tuple[int, Any]:
