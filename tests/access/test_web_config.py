@@ -227,8 +227,6 @@ class TableTests(SynchronousTestCase):
         head = "http_server_config:\n  http2: false\n  headers:\n"
         self.assertEqual(good, self.folder.read(head + text).headers)
         self.assertEqual({}, self.folder.read(head).headers)
-        one = self.folder.read(f"{head}    X-Frame-Options: deny\n").headers
-        self.assertEqual({"X-Frame-Options": "deny"}, one)
 
     def test_hashes(self) -> None:
         """A hash that bcrypt would reject, or could never match, is refused."""

@@ -84,6 +84,20 @@ class NetworkTests(SynchronousTestCase):
                     "metrics of access_log have expired", str(book.lines())
                 )
 
+    def test_followers(self) -> None:
+        """What follows a refresh ends before what follows the next one begins."""
+        bench, waiting, begun = Bench("peers", "groups"), Deferred[None](), list[str]()
+
+        async def follow(resource: str) -> None:
+            begun.append(resource)
+            await waiting
+
+        bench.followers.append(follow)
+        bench.start().advance(10)
+        self.assertEqual(["peers"], begun)
+        waiting.callback(None)
+        self.assertIn("groups", begun)
+
     def test_failed_attempt(self) -> None:
         """A failed attempt for the peers is a failure before the refresh ends."""
         bench = Bench("peers").start()
