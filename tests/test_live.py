@@ -256,19 +256,6 @@ class AccountsTests(LiveTestCase):
                 self.assertEqual(set(), series - kept_series(page))
                 self.assertEqual(since, lines(page, "_finding_since_"))
 
-    def test_log(self) -> None:
-        """Every line about an account says which."""
-        self.account("one", UPSTREAM_RATE_LIMIT="2/5")
-        self.account("two", PEER_DETAIL="groups:nowhere")
-        self.start()
-        self.api.silent = True
-        self.advance(100)
-        for words in ("names 'nowhere'", "are lengthened", "cannot refresh", "reached"):
-            lines = [line for line in self.book.lines() if words in line]
-            self.assertNotEqual([], lines, words)
-            for line in lines:
-                self.assertRegex(line, " account=(one|two)( |$)")
-
     def test_rotation(self) -> None:
         """A new token in its file is used at once, without a reload or a failure."""
         token = self.folder / "token"

@@ -32,12 +32,6 @@ def seconds(text: str) -> float:
 class PeersTests(SynchronousTestCase):
     network = SimulatedNetwork(120, seed=7)
 
-    def test_personal_data(self) -> None:
-        """A peer's host name is neither part of its name nor of its DNS name."""
-        for peer in read(self.network, PEERS):
-            self.assertTrue(peer["hostname"])
-            self.assertNotIn(peer["hostname"], f"{peer['name']} {peer['dns_label']}")
-
     def test_oddities(self) -> None:
         """Unusual values of the real API occur."""
         peers = read(self.network, PEERS)

@@ -1,7 +1,6 @@
 """The access log of the simulated reverse proxy."""
 
 import json
-from collections import Counter
 from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -61,19 +60,3 @@ class PageTests(SynchronousTestCase):
         for now in (at, at + 60):
             found = request(f"sort_order=asc&start_date={start}", now)["data"]
             self.assertEqual(SLOW_ROW, found[0])
-
-    def test_shares(self) -> None:
-        """Services and statuses have their shares of the requests."""
-        counts = Counter(row["service_id"] for row in ROWS)
-        shares = [round(7 * counts[service] / len(ROWS)) for service in SERVICES]
-        self.assertEqual([4, 2, 1], shares)
-        self.assertEqual([], request("", services=())["data"])
-        alone = request("", services=("only",))["data"]
-        self.assertEqual({"only"}, {row["service_id"] for row in alone})
-        found = Counter((row["status_code"], row.get("reason")) for row in ROWS)
-        reasons = {(401, "Authentication failed"): 1}
-        reasons |= {(status, "Request failed"): 1 for status in (404, 502)}
-        self.assertEqual(
-            {(200, None): 14, **reasons},
-            {key: round(17 * count / len(ROWS)) for key, count in found.items()},
-        )

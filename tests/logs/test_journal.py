@@ -120,22 +120,6 @@ class AuditFileTests(AuditTestCase, shared.FileTests):
         self.successResultOf(journal.stopService())
         self.assertEqual(list(range(1, 101)), self.ids())
 
-    def test_newest(self) -> None:
-        """The last of several lists that come during a write is written."""
-        waiting: list[Deferred[None]] = []
-
-        async def thread(work: Callable[[], T]) -> T:
-            waiting.append(Deferred())
-            await waiting[-1]
-            return work()
-
-        journal = self.journal(self.sink(thread))
-        for last in (2, 4, 8):
-            journal.receive(body(range(1, last)))
-        while waiting:
-            waiting.pop(0).callback(None)
-        self.assertEqual([*range(1, 8)], self.ids())
-
     def test_stopped(self) -> None:
         """A stopped journal opens no file: the next one of this path would wait."""
         journal = self.journal()
@@ -258,16 +242,6 @@ class AccessFileTests(shared.FileTests):
         self.feed(journal, range(1, 61))
         self.assertEqual(0.0, self.telemetry.lags[-1])
 
-    def test_lag_of_each_failure(self) -> None:
-        """The lag of a failure without rows starts at the failure."""
-        journal = self.journal()
-        self.feed(journal, range(1, 51))
-        (self.folder / "cursor.new").mkdir()
-        self.clock.advance(2 * 3600.0)
-        self.feed(journal, range(1, 51))
-        self.assertTrue(self.telemetry.failing)
-        self.assertEqual(0.0, self.telemetry.lags[-1])
-
     def test_lag_without_folder(self) -> None:
         """The lag grows from the first failed opening on."""
         self.folder.rmdir()
@@ -337,15 +311,6 @@ class OutputTests(AuditTestCase):
     def received(self) -> list[int]:
         found = map(event_key, self.got.splitlines())
         return [int(one[0]) for one in found if one is not None]
-
-    def test_reads(self) -> None:
-        """A slow reader gets each line once, also from the next process."""
-        for last in (1001, 1011):
-            journal = self.journal(self.output_sink())
-            journal.receive(body(range(1, last)))
-            self.read_all()
-        self.assertEqual(list(range(1, 1011)), self.received())
-        self.assertEqual([], self.clock.getDelayedCalls())
 
     def test_stops_reading(self) -> None:
         """A stopped reader is logged, and later gets the lines it missed."""

@@ -127,12 +127,3 @@ class UnknownTests(SynchronousTestCase):
             self.assertEqual(frozenset(), found.fields & one.fields)
             found = one
         self.assertTrue(inspected("peers", json.dumps(peers[:31]).encode()).is_complete)
-
-    def test_merged(self) -> None:
-        """Merged names are as few as the names of one of both."""
-        one, other = (
-            Unknown(frozenset(f"{letter}{n:02}" for n in range(MAX_NAMES)))
-            for letter in "ab"
-        )
-        self.assertEqual(one, one | other)
-        self.assertEqual(Unknown(), Unknown() | Unknown())

@@ -196,14 +196,6 @@ class DefectTests(SynchronousTestCase):
         self.successResultOf(self.bench.read("b"))
         self.assertEqual(samples("b"), self.bench.published())
 
-    def test_withdrawal(self) -> None:
-        """A withdrawal removes the metrics of all collectors."""
-        self.successResultOf(self.bench.read("a"))
-        self.bench.defect = True
-        self.successResultOf(self.bench.withdraw())
-        self.assertEqual([], self.bench.published())
-        self.flushLoggedErrors(ZeroDivisionError)
-
 
 class TurnTests(SynchronousTestCase):
     def test_one_by_one(self) -> None:

@@ -250,12 +250,3 @@ class MetricsTests(FolderTestCase):
         reported = "matches no metric of an enabled collector (see docs/metrics.md)"
         expected = [f"METRICS_DENY of acme: {shown} {reported}"]
         self.assertEqual(expected, self.problems(**self.environ, METRICS_DENY=deny))
-
-    def test_shard(self) -> None:
-        """A pattern may fit an account of another shard."""
-        for shard in ("0/2", "1/2"):
-            environ = {**self.environ, "SHARD": shard}
-            self.accounts(**environ, METRICS_DENY="netbird_api_user_*,*_info")
-            if "acme" in self.accounts(**environ):
-                [problem] = self.problems(**environ, METRICS_DENY="pears")
-                self.assertRegex(problem, "^METRICS_DENY.*: 'pears'")

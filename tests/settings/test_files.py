@@ -148,11 +148,3 @@ class SeveralTests(FolderTestCase):
         self.write("gamma.conf", "ACCESS_LOG_FILE=acme.jsonl")
         problem, _of_cursor = self.problems(**self.environ)
         self.assertIn("ACCESS_LOG_FILE of acme and ACCESS_LOG_FILE of gamma", problem)
-
-    def test_links(self) -> None:
-        """Two names of the same file are the same file."""
-        (self.folder / "link").symlink_to("real")
-        self.write("acme.conf", "EVENTS_FILE=real", "EVENTS_CURSOR_FILE=a")
-        self.write("beta.conf", "EVENTS_FILE=link", "EVENTS_CURSOR_FILE=b")
-        [problem] = self.problems(**self.environ)
-        self.assertRegex(problem, r"^EVENTS_FILE of acme .* not '.*/real'$")

@@ -68,12 +68,6 @@ class OddFilesTests(FolderTestCase):
 
 
 class FolderTests(FolderTestCase):
-    def test_no_search(self) -> None:
-        """A folder that can only be listed still has accounts."""
-        self.write("acme.conf")
-        self.patch(os, "stat", _forbidden)
-        self.assertEqual(["acme"], list(account_files(self.folder)[0]))
-
     def test_not_there_yet(self) -> None:
         """A folder that is missing or not listed is the only error, retryable."""
         gone = self.folder / "gone"

@@ -119,14 +119,6 @@ class ExcludedTests(SynchronousTestCase):
         """Any list gives a result."""
         self.assertIn(excluded(listed, host, 443), {True, False})
 
-    @given(st.lists(st.sampled_from([r.environ.get("NO_PROXY", "") for r in rows()])))
-    def test_union(self, lists: list[str]) -> None:
-        """A list matches a host if one of its entries does."""
-        whole = ",".join(lists)
-        for host in ("api.example", "10.0.0.1", "fd00::1", "xn--bcher-kva.example"):
-            parts = [excluded(part, host, 443) for part in lists]
-            self.assertEqual(any(parts), excluded(whole, host, 443))
-
     def test_no_name(self) -> None:
         """A name that is not valid in any script matches no host."""
         self.assertFalse(excluded("ü..example", "api.example", 443))

@@ -108,16 +108,6 @@ class UpstreamAgentTests(SynchronousTestCase):
         sent = self.send(self.make_agent(proxy("10.0.0.2:3128")))
         self.assertNotIn(b"Proxy-Authorization", sent)
 
-    def test_tunnel(self) -> None:
-        """An https request goes through a tunnel, with TLS inside."""
-        agent = self.make_agent(proxy("10.0.0.2:3128"))
-        agent.request(b"GET", b"https://10.0.0.1/api")
-        protocol, connection = self.connected()
-        self.assertTrue(connection.value().startswith(b"CONNECT 10.0.0.1:443 HTTP/1.1"))
-        connection.clear()
-        protocol.dataReceived(b"HTTP/1.1 200 Fine\r\n\r\n")
-        self.assertTrue(connection.value().startswith(b"\x16\x03"), "no hello of TLS")
-
     def test_no_tunnel(self) -> None:
         """If the proxy opens no tunnel, the request fails with the proxy's name."""
 

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from simulation.invariants import INVARIANTS
 from simulation.run import run
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 class RunTests(SynchronousTestCase):
