@@ -21,9 +21,9 @@ from tools.correctness import record_result, results
 ROOT_TESTS = (
     *("test_account", "test_cli", "test_entry", "test_live", "test_service"),
     *(
-        "test_start",
+        "test_accounts",
         "test_version",
-        "test_world",
+        "simulation/test_run",
         "checking/test_run",
         "refresh/test_transitions",
     ),
