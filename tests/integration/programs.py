@@ -100,11 +100,6 @@ class Running:
     def open_files(self) -> int:
         return len(os.listdir(f"/proc/{self.process.pid}/fd"))
 
-    def megabytes(self) -> float:
-        """Return the resident memory."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(status.split("VmRSS:")[1].split()[0]) / 1024
-
     def stop(self, number: int = signal.SIGTERM) -> tuple[int, float]:
         """Send a signal; the exit status and the seconds that it took to end."""
         begin = time.monotonic()

@@ -164,17 +164,3 @@ class RecipesTests(ExporterTestCase):
         )
         self.assertEqual((0, ""), (done.returncode, done.stderr))
         return done.stdout
-
-    def test_plugin(self) -> None:
-        """The plugin of the document exits with the state of a group."""
-        [page] = re.findall(r"^api-exporter --health '(.*)'", DOCUMENT, re.MULTILINE)
-        offline = self.value("accounts[0].groups[0]")["peers"]["offline"]
-        for path, status in (
-            (page, 2 if offline else 0),
-            (page.replace("servers", "no-such"), 2),
-            ("/ready", 0),
-        ):
-            words = ["--health", f"{self.here}{path}"]
-            ended = self.ended([*self.exporter, *words], self.settings())
-            self.assertEqual((status, ""), (ended.returncode, ended.stderr), words)
-            self.assertEqual(1, ended.stdout.count("\n"))
