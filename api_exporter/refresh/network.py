@@ -140,8 +140,6 @@ class AccountNetwork(MultiService):
             on_refreshed=self._on_refreshed,
             test_connection=test_connection,
         )
-        self.on_token_changed = self._refresher.on_token_changed
-        self.on_silent = self._refresher.mark_silent
         self._refresher.setServiceParent(self)
 
     def _register_gauges(self, registry: CollectorRegistry) -> None:
@@ -209,6 +207,12 @@ class AccountNetwork(MultiService):
             self.history = before.history
         self.attention.last = before.attention.last
         await self._on_refreshed(PEERS)
+
+    def on_token_changed(self) -> None:
+        self._refresher.on_token_changed()
+
+    def on_silent(self, path: str) -> None:
+        self._refresher.mark_silent(path)
 
     def _on_other_account(self) -> None:
         self._log.warn("the token is of another account: all records are removed")
