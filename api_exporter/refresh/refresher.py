@@ -135,10 +135,14 @@ class Refresher(Service):
             self._states.change(name, path=None, expires=inf, window_ends=inf)
 
     def on_token_changed(self) -> None:
-        """Find out at once whether a new token is of the same user and account."""
+        """Find out at once whether a new token is of the same user and account.
+
+        Without a path, what runs with the former token is due again at its end.
+        """
         self._pipeline.untried = {CURRENT_USER, "accounts"} & self._states.every.keys()
         if self.running:  # otherwise all is due at the start
             for name in self._pipeline.untried:
+                self._states.change(name, path=None)
                 self._schedule.make_due(name, self._clock.seconds())
             self._set_alarm()
 
@@ -269,12 +273,13 @@ class Refresher(Service):
             self._schedule.ended(CONNECTION_TEST, self._clock.seconds())
 
     async def _refresh(self, resource: Resource[Any]) -> None:
+        untried = self._pipeline.untried  # another set after a change of the token
         try:
             await self._try_refresh(resource)
         finally:
             self._schedule.ended(resource.name, self._clock.seconds())
-        if resource.name in self._pipeline.untried and self.running:
-            self._pipeline.untried.remove(resource.name)
+        if resource.name in untried and self.running:
+            untried.remove(resource.name)
             if not self._pipeline.untried:
                 await self._release_peers()
 

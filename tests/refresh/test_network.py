@@ -98,6 +98,24 @@ class NetworkTests(SynchronousTestCase):
         waiting.callback(None)
         self.assertIn("groups", begun)
 
+    def test_token_changed(self) -> None:
+        """Peers of a new token wait for the accounts that are requested with it."""
+        bench = Bench("peers", "account", accounts=b'[{"id":"a"}]').start()
+        bench.replies["accounts"] = former = Deferred[bytes]()
+        bench.advance(310)
+        bench.on_token_changed()
+        bench.replies["peers"] = b'[{"id":"p2"}]'
+        bench.advance(40)
+        bench.replies["accounts"] = newest = Deferred[bytes]()
+        former.callback(b'[{"id":"a"}]')
+        bench.advance(60)
+        self.assertEqual(["p1"], [peer.id for peer in bench.inventory.peers or ()])
+        newest.callback(b'[{"id":"b"}]')
+        bench.replies["accounts"] = b'[{"id":"b"}]'
+        bench.advance(1)
+        self.assertEqual(["p2"], [peer.id for peer in bench.inventory.peers or ()])
+        self.assertEqual(1, bench.inventory.former_accounts)
+
     def test_failed_attempt(self) -> None:
         """A failed attempt for the peers is a failure before the refresh ends."""
         bench = Bench("peers").start()
