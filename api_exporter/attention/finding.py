@@ -22,7 +22,6 @@ MAX_NAMED = 3
 """Maximum number of objects that a finding names."""
 
 MAX_NAME_LENGTH = 60
-"""Maximum number of characters of a name in a finding."""
 
 
 class Members(Struct, frozen=True):

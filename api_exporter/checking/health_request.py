@@ -24,7 +24,6 @@ from api_exporter.settings.addresses import (
 T = TypeVar("T")
 
 DEFAULT_TIMEOUT = 10.0
-"""The default timeout in seconds."""
 
 HEALTH_PAGE = "/health"
 

@@ -14,7 +14,6 @@ MAX_WRITE_BYTES = 4096
 """The number of bytes that a pipe accepts without blocking, if it accepts any."""
 
 ROTATED_AT = 10_000_000
-"""The size in bytes at which a log file is rotated."""
 
 ROTATED_FILES = 9
 

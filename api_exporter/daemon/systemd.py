@@ -15,7 +15,6 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.logger import Logger
 
 STATUS_INTERVAL = 10.0
-"""The number of seconds between two status messages."""
 
 
 class Supervisor:

@@ -14,7 +14,6 @@ _RETENTION = 3600
 """Seconds for which rows are kept; NetBird keeps them for seven days."""
 
 _MAX_PAGE_SIZE = 100
-"""Maximum rows of a page."""
 
 _SERVICE_SHARES = (0, 0, 0, 0, 1, 1, 2)
 """Indices of services by chance: the first one gets four of seven requests."""

@@ -12,7 +12,6 @@ from api_exporter.settings.addresses import Address
 from api_exporter.settings.token import Token
 
 NO_PROXY_WORD: Literal["none"] = "none"
-"""The value for no proxy."""
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 

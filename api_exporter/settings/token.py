@@ -116,7 +116,6 @@ def parse_token(text: str) -> Token:
 
 
 TokenSource = Callable[[], Token]
-"""Returns the current token."""
 
 
 MAX_TOKEN_BYTES = 64 * 1024

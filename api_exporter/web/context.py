@@ -54,7 +54,6 @@ class TTLCache(Generic[T]):
 
 
 PROFILES_PATH = "debug/pprof"
-"""The path of the profiles, if they are enabled."""
 
 RUNBOOKS_PATH = "runbooks"
 """The path of the runbooks, relative to the status page."""

@@ -120,7 +120,6 @@ _PARAMETERS = ("port", "group", "address")
 _PORT = re.compile(r"[1-9][0-9]{0,4}")
 
 Arguments = Mapping[bytes, Sequence[bytes]]
-"""The raw values of each parameter."""
 
 
 class QueryError(Exception):

@@ -29,7 +29,6 @@ MAX_QUERIES = 100
 """The maximum number of addresses and names in a request."""
 
 MAX_DNS_LENGTH = 253
-"""The maximum number of characters of a DNS name."""
 
 _USAGE = "request /lookup?address=100.64.0.7 or /lookup?name=laptop"
 
@@ -127,7 +126,6 @@ class CsvTable(WholeTable):
 
 
 LOOKUP_PAGES = {"lookup": Lookup, "lookup.json": WholeTable, "lookup.csv": CsvTable}
-"""The pages by path."""
 
 
 def parse_queries(
