@@ -85,7 +85,7 @@ class NetworkTests(SynchronousTestCase):
                 )
 
     def test_followers(self) -> None:
-        """What follows a refresh ends before what follows the next one begins."""
+        """The followers of a refresh end before those of the next one begin."""
         bench, waiting, begun = Bench("peers", "groups"), Deferred[None](), list[str]()
 
         async def follow(resource: str) -> None:
