@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 
+from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.cli import CommandOptions, main
@@ -24,6 +25,11 @@ class CommandOptionsTests(SynchronousTestCase):
             options.parseOptions(arguments)
             self.assertEqual(expected, (options["check"], options["once"]), arguments)
             self.assertEqual("--demo" in arguments, bool(options["demo"]))
+
+    def test_word(self) -> None:
+        """The first word that is no option is named."""
+        with self.assertRaisesRegex(UsageError, "^check is not an option"):
+            CommandOptions().parseOptions(["check", "once"])
 
 
 class MainTests(SynchronousTestCase):

@@ -17,6 +17,7 @@ from api_exporter.checking.report import access_lines, choose, report_lines
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.addresses import parse_addresses
 from api_exporter.settings.environment import read_settings
+from api_exporter.subjects.watch import FindingList, KeptFindings
 from api_exporter.upstream.advice import advice
 from tests.parts import refusal
 from tests.web.watched import QUIET, Watched, lost_routes
@@ -65,6 +66,15 @@ class CheckTests(SynchronousTestCase):
         self.assertTrue(
             text.endswith("needs attention: No known problem in the network.\n")
         )
+
+    def test_warning(self) -> None:
+        """A warning is status 1, and information is none."""
+        watched = self.quiet()
+        self.checked(watched)
+        for severity, status in (("critical", 2), ("warning", 1), ("info", 0)):
+            found = FindingList(counts={severity: 1})
+            watched.attention.last = KeptFindings(found=found)
+            self.assertEqual(status, strict_status(watched))
 
     def test_refused(self) -> None:
         """A refused token is sent a few times at most; what waits is named once."""
