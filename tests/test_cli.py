@@ -28,7 +28,7 @@ class CommandOptionsTests(SynchronousTestCase):
 
     def test_word(self) -> None:
         """The first word that is no option is named."""
-        with self.assertRaisesRegex(UsageError, "^check is not an option"):
+        with self.assertRaisesRegex(UsageError, "^'check' is not an option"):
             CommandOptions().parseOptions(["check", "once"])
 
 
