@@ -129,6 +129,10 @@ The exporter's own tokens are requested once its user is known.
 users strangers +0: access_tokens starting
 users ok +601: access_tokens fresh
 
+Tokens are requested as soon as their user is known.
+users broken +0: access_tokens starting
+users ok +4: access_tokens fresh
+
 Tokens that were withdrawn with their user are not up.
 +0: access_tokens fresh
 users broken +1900: access_tokens starting
