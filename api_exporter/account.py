@@ -233,8 +233,10 @@ class Account(MultiService):
     async def begin_with(self, before: "Account") -> None:
         """Begin with what a stopped account with the same id and address has read."""
         if self._read == before._read:
+            # A file that was replaced since the last request is noticed here.
+            is_other = self.client.token() != before.client.token()
             await self.network.begin_with(before.network)
-            if self.client.token() != before.client.token():
+            if is_other or before.network.pipeline.untried:
                 self.network.on_token_changed()
 
     def reload(self) -> None:

@@ -119,7 +119,7 @@ class LiveTestCase(SynchronousTestCase):
     def read(self) -> Settings | Deferred[Settings]:
         return read_settings(self.environ)
 
-    def start(self, small_bytes: int = 0) -> None:
+    def start(self, small_bytes: int = 0, seconds: float = 50.0) -> None:
         self.machine = Machine(0.0, self.api, self.work, lambda: self.compute)
         self.exporter = RunningExporter(
             self.machine,
@@ -131,7 +131,7 @@ class LiveTestCase(SynchronousTestCase):
         )
         self.exporter.start()
         self.addCleanup(self.end)
-        self.advance(50)
+        self.advance(seconds)
 
     def work(self, do: Callable[[], Any]) -> Any:
         """Do the work of a thread."""

@@ -27,7 +27,7 @@ Known = tuple[R, ...] | None
 """The records of a resource. None if they are unknown or too old."""
 
 
-def _ids(records: Known[CurrentUser] | Known[NetBirdAccount]) -> frozenset[str]:
+def ids_of(records: Known[CurrentUser] | Known[NetBirdAccount]) -> frozenset[str]:
     return frozenset(record.id for record in records or ())
 
 
@@ -106,20 +106,15 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     def replacing(self, resource: str, records: object) -> "Inventory":
         """Return the inventory with a resource's records replaced; None removes them.
 
-        Another current user removes the resources of the previous one, and another
-        account all of them. The last record removes what is dormant without any.
-        Permissions remove what they withhold.
+        Another current user removes the resources of the previous one. A list of
+        accounts without any of those before removes all. The last record removes what
+        is dormant without any. Permissions remove what they withhold.
         """
         after = self._with_records({resource: records})
         if resource == "accounts" and after.accounts:
-            after = replace(after, account_ids=_ids(after.accounts))
-        if self._is_another_account(resource, after):
-            return replace(
-                self._with_records(dict.fromkeys(self.records)),
-                readings=MappingProxyType({}),
-                account_ids=frozenset(),
-                former_accounts=self.former_accounts + 1,
-            ).replacing(resource, records)
+            after = replace(after, account_ids=ids_of(after.accounts))
+            if self.account_ids and self.account_ids.isdisjoint(after.account_ids):
+                return self.of_another_account(resource, records)
         is_about_users = resource in {"users", "current_user"}
         removed: set[str] = set()
         if is_about_users:
@@ -134,20 +129,23 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             after = after._with_records(dict.fromkeys(removed))
         return after
 
-    def _is_another_account(self, resource: str, after: "Inventory") -> bool:
-        """Return whether a list of accounts has none of those before.
+    def of_another_account(self, resource: str, records: object) -> "Inventory":
+        """Return an inventory with the records of one resource, and no others."""
+        return replace(
+            self._with_records(dict.fromkeys(self.records)),
+            readings=MappingProxyType({}),
+            account_ids=frozenset(),
+            former_accounts=self.former_accounts + 1,
+        ).replacing(resource, records)
 
-        Another user without such a list may be of another account, too.
-        """
-        if resource == "accounts":
-            ids = self.account_ids, after.account_ids
-        elif resource == "current_user" and (
-            "accounts" in after.withheld or "accounts" not in self.periods
-        ):
-            ids = _ids(self.current_user), _ids(after.current_user)
-        else:
-            return False
-        return all(ids) and ids[0].isdisjoint(ids[1])
+    def without_current_mark(self) -> "Inventory":
+        """Return the inventory with a list of users that marks none as the current."""
+        if self.users is None:
+            return self
+        users = [
+            replace(u, is_current=False) if u.is_current else u for u in self.users
+        ]
+        return self.replacing("users", tuple(users))
 
     def _with_records(self, records: Mapping[str, Any]) -> "Inventory":
         versions = {**self.versions, **{name: object() for name in records}}

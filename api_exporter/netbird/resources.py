@@ -22,6 +22,12 @@ ACCESS_LOG = "access_log"
 CURRENT_USER = "current_user"
 """The permissions of the token's user. NetBird refuses them to a service user."""
 
+ACCOUNT_LIST = "accounts"
+"""The list of accounts: it has the account of the token."""
+
+USER_LIST = "users"
+"""The list of users, which marks the token's user."""
+
 SERVER_VERSION = "instance_version"
 
 ALWAYS_READ = frozenset({PEERS, CURRENT_USER, "groups"})

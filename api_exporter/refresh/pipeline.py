@@ -80,6 +80,7 @@ class Pipeline:
     Attributes:
         inventory: the records that are known now.
         untried: the resources to be tried before peers are published: see `read`.
+            A change of the token replaces the set.
     """
 
     log = Logger()
@@ -142,6 +143,10 @@ class Pipeline:
         publish, self._held = self._held, None
         if publish is not None and are_newest:
             await publish()
+
+    def drop_held_peers(self) -> None:
+        """Never publish held peers: they were read with a former token."""
+        self._held = None
 
     def knows(self, name: str) -> bool:
         """Return whether a resource was read and is not withdrawn."""
@@ -258,6 +263,21 @@ class Pipeline:
             if not self.knows(name):
                 await self._render(self.inventory.replacing(name, None), inf)
 
+    async def replace_user(self, *, same_account: bool) -> None:
+        """Remove what belongs to the user or the account of a former token.
+
+        Only the current user stays, unless the new token's user cannot be read.
+        """
+        async with self._rendering:
+            known = self.inventory
+            is_read = self._states.every[CURRENT_USER].not_read is None
+            user = known.current_user if is_read else None
+            if same_account:
+                known = known.without_current_mark().replacing(CURRENT_USER, user)
+            else:
+                known = known.of_another_account(CURRENT_USER, user)
+            await self._render(known, inf)
+
     async def _render(
         self, inventory: Inventory, max_bytes: float | None = None
     ) -> None:
@@ -291,8 +311,8 @@ class Pipeline:
             self._pages.publish(name, after.page)
         if is_other_account:
             self._account_began, self._held = next(self._numbers), None
-            self.untried = {CURRENT_USER} & self._states.every.keys()
-            self.untried -= inventory.records.keys()
+            unknown_user = {CURRENT_USER} - inventory.records.keys()
+            self.untried |= unknown_user & self._states.every.keys()
             self._on_other_account()
 
     def _page_or_empty(self, name: str, page: RenderedPage | Failure) -> RenderedPage:

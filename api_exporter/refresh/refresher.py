@@ -18,8 +18,16 @@ from api_exporter.netbird.resource_state import (
     NotRead,
     max_age,
 )
-from api_exporter.netbird.resources import CURRENT_USER, PEERS, PROBE_PATH, Resource
+from api_exporter.netbird.resources import (
+    ACCOUNT_LIST,
+    CURRENT_USER,
+    PEERS,
+    PROBE_PATH,
+    USER_LIST,
+    Resource,
+)
 from api_exporter.ports import UpstreamError
+from api_exporter.refresh.owner import Owner, owner_of
 from api_exporter.refresh.pipeline import Pipeline
 from api_exporter.refresh.refused_paths import RefusedPaths
 from api_exporter.refresh.request_plans import RequestPlan
@@ -83,6 +91,8 @@ class Refresher(Service):
         self._alarm: IDelayedCall | None = None
         self._held: tuple[LastBody, float] | None = None
         self._awaited_until = inf
+        self._former: Owner | None = None
+        """Whose token the former one was, until the new one's owner is known."""
 
     def startService(self) -> None:
         super().startService()
@@ -104,7 +114,7 @@ class Refresher(Service):
 
     def begin_with(self, before: "Refresher", names: Iterable[str]) -> None:
         """Keep what a refresher that has stopped has read. All is due at once."""
-        now = self._clock.seconds()
+        now, self._former = self._clock.seconds(), before._former
         for name in names:
             state, expires = before._states.every[name], inf
             if state.expires < inf:
@@ -128,23 +138,48 @@ class Refresher(Service):
 
         Without a path, they are due at the end of this refresh, or of their own.
         """
-        self._held, event = None, Forgotten()
+        self._held, self._former, event = None, None, Forgotten()
         for name in self._states.every.keys() - self._pipeline.inventory.records.keys():
             if name != PEERS:
                 self._states.record(name, event)
             self._states.change(name, path=None, expires=inf, window_ends=inf)
 
     def on_token_changed(self) -> None:
-        """Find out at once whether a new token is of the same user and account.
+        """Find out at once whether a new token is of the same user and account."""
+        names = {CURRENT_USER, ACCOUNT_LIST} & self._states.every.keys()
+        self._former = self._former or owner_of(self._pipeline.inventory, self._states)
+        self._pipeline.untried = set(names)
+        self._pipeline.drop_held_peers()
+        held, self._held = self._held, None
+        if not self.running:  # all is due at the start
+            return
+        for name in names if held is None else {*names, PEERS}:
+            self._schedule.make_due(name, self._clock.seconds())
+        self._schedule.awaited = (*self._urgent(), *self._schedule.awaited)
+        self._set_alarm()
 
-        Without a path, what runs with the former token is due again at its end.
+    def _urgent(self) -> list[str]:
+        return [n for n in (CURRENT_USER, ACCOUNT_LIST) if n in self._pipeline.untried]
+
+    async def _compare_owners(self) -> None:
+        """Remove what belongs to the former token's owner, once both are known.
+
+        Of another user, only a list of accounts shows that the account is the same.
         """
-        self._pipeline.untried = {CURRENT_USER, "accounts"} & self._states.every.keys()
-        if self.running:  # otherwise all is due at the start
-            for name in self._pipeline.untried:
-                self._states.change(name, path=None)
-                self._schedule.make_due(name, self._clock.seconds())
-            self._set_alarm()
+        former, states = self._former, self._states.every
+        names = {CURRENT_USER, ACCOUNT_LIST} & states.keys()
+        if former is None or any(states[name].error is not None for name in names):
+            return
+        owner = owner_of(self._pipeline.inventory, self._states)
+        if owner.is_other_user(former):
+            same = owner.has_same_account(former)
+            await self._pipeline.replace_user(same_account=same)
+            now = self._clock.seconds()
+            if USER_LIST in states:  # the list may mark another user as the current one
+                self._schedule.make_due(USER_LIST, now)
+            self._update_paths(now)
+        if not self._pipeline.untried:  # else the token has changed again
+            self._former = None
 
     def _max_age(self, name: str, interval: float) -> float:
         return max(self._max_ages[name], OVERDUE_PERIODS * interval)
@@ -170,7 +205,8 @@ class Refresher(Service):
         if not self.running:
             return
         now = self._clock.seconds()
-        self._schedule.awaited, self._awaited_until = tuple(names), until
+        self._schedule.awaited = (*self._urgent(), *names)
+        self._awaited_until = until
         for name in names:
             state = self._states.every[name]
             if state.error is None:
@@ -273,15 +309,22 @@ class Refresher(Service):
             self._schedule.ended(CONNECTION_TEST, self._clock.seconds())
 
     async def _refresh(self, resource: Resource[Any]) -> None:
-        untried = self._pipeline.untried  # another set after a change of the token
+        name, untried = resource.name, self._pipeline.untried
         try:
             await self._try_refresh(resource)
         finally:
-            self._schedule.ended(resource.name, self._clock.seconds())
-        if resource.name in untried and self.running:
-            untried.remove(resource.name)
-            if not self._pipeline.untried:
-                await self._release_peers()
+            self._schedule.ended(name, self._clock.seconds())
+        if not self.running or name not in {CURRENT_USER, ACCOUNT_LIST}:
+            return
+        if untried is not self._pipeline.untried:  # this was the former token's answer
+            self._schedule.make_due(name, self._clock.seconds())
+            return
+        was_untried = name in untried
+        untried.discard(name)
+        if not untried:
+            await self._compare_owners()
+        if was_untried and not self._pipeline.untried:
+            await self._release_peers()
 
     async def _release_peers(self) -> None:
         held, self._held = self._held, None
@@ -432,11 +475,14 @@ class Refresher(Service):
 
         A misrouted proxy may give this response to every path for a moment, and a
         blocked user is refused everything. Then the peers fail too, or the resource was
-        known before. A response that confirms the known state is always credible.
+        known before, with the same token. A response that confirms the known state is
+        always credible.
         """
         if self._states[name].supported is False:
             return True
-        return self._states[PEERS].error is None and not self._pipeline.knows(name)
+        is_new = self._former is not None and name in {CURRENT_USER, ACCOUNT_LIST}
+        known = self._pipeline.knows(name) and not is_new
+        return self._states[PEERS].error is None and not known
 
     def _unsupported(self, name: str, begin: float, why: NotRead) -> None:
         now, is_expected = self._clock.seconds(), name == CURRENT_USER

@@ -1,4 +1,3 @@
-from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.records import CurrentUser, NetBirdAccount, Permissions, User
@@ -38,29 +37,31 @@ class InventoryTests(SynchronousTestCase):
             self.assertEqual(current, inventory_of(users=users).current_user_id)
 
     def test_another_account(self) -> None:
-        """A list of other accounts removes all else, as does another user that may not
-        read it. The former accounts are remembered while the list is unknown.
+        """A list of other accounts removes all else. The former accounts are remembered
+        while the list is unknown.
         """
         mine, other = NetBirdAccount(id="a"), NetBirdAccount(id="b")
-        denied = Permissions(modules={"settings": {"read": False}})
-        me, you = CurrentUser(id="me"), CurrentUser(id="you")
-        for resource, records, is_other in (
-            ("accounts", (other,), True),
-            ("accounts", (other, mine), False),
-            ("accounts", (), False),
-            ("current_user", (replace(you, permissions=denied),), True),
-            ("current_user", (replace(me, permissions=denied),), False),
-            ("current_user", (you,), False),
-            ("current_user", None, False),
+        for records, is_other in (
+            ((other,), True),
+            ((other, mine), False),
+            ((), False),
         ):
-            before = inventory_of(peers=(), current_user=(me,))
-            before = replace(before, periods={"accounts": 300.0})
-            before = before.replacing("accounts", (mine,))
+            before = inventory_of(peers=()).replacing("accounts", (mine,))
             for accounts in ((mine,), None):
                 before = before.replacing("accounts", accounts)
-                after = before.replacing(resource, records)
-                self.assertEqual(is_other, after.peers is None, (resource, records))
+                after = before.replacing("accounts", records)
+                self.assertEqual(is_other, after.peers is None, records)
                 self.assertEqual(is_other, after.former_accounts == 1)
+
+    def test_current_mark(self) -> None:
+        """Without the mark in the list of users, the permissions name the user."""
+        users = User(id="me", is_current=True), User(id="other")
+        inventory = inventory_of(users=users, current_user=(CurrentUser(id="you"),))
+        self.assertEqual("me", inventory.current_user_id)
+        after = inventory.without_current_mark()
+        self.assertEqual("you", after.current_user_id)
+        self.assertEqual(["me", "other"], [user.id for user in after.users or ()])
+        self.assertIsNone(inventory_of().without_current_mark().users)
 
     def test_partial(self) -> None:
         """A human with the role `user` sees only their own peers."""
