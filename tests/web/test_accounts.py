@@ -75,16 +75,6 @@ class AccountsTestCase(ServedTestCase):
 
 
 class MetricsTests(AccountsTestCase):
-    def test_of_one(self) -> None:
-        """An account's page has its metrics, not those of the process."""
-        page = self.text("/metrics?account=acme")
-        self.assertRegex(page, PEERS)
-        self.assertIn("netbird_api_up 1.0", page)
-        self.assertIn('api_exporter_resource_up{resource="peers"} 1.0', page)
-        self.assertNotRegex(page, "process_|python_|_build_info|_lag_|_exporter_acc")
-        self.assertIn("netbird_api_up 0.0", self.text("/metrics?account=beta"))
-        self.assertNotIn("netbird_api_up ", self.text("/metrics?account=gamma"))
-
     def test_of_the_process(self) -> None:
         """Without a name the page has metrics of the process and of each account."""
         page = self.text("/metrics")

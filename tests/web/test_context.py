@@ -131,13 +131,6 @@ class ListsTests(ListsTestCase):
         self.assertIn(b" 200 OK", one.heard())
         self.assertEqual(1, sum(b" 200 OK" in each.heard() for each in many))
 
-    def test_no_limit(self) -> None:
-        """While there is room, responses that are not read stay."""
-        clients = [self.slow() for _ in range(200)]
-        self.watched.advance(60)
-        self.slow()
-        self.assertEqual([], [client for client in clients if client.aborted])
-
     def test_stalled(self) -> None:
         """Above the limit, a client that does not read is disconnected. A log line and
         a counter say so.

@@ -56,33 +56,6 @@ class AnswerTests(DiscoveryTestCase):
         super().setUp()
         self.watched.start()
 
-    def test_list(self) -> None:
-        """All peers are listed as JSON, which clients must not cache or sniff."""
-        _, headers, body = self.request("/sd?port=9100")
-        peers = self.watched.inventory.peers or ()
-        self.assertEqual([f"{p.ip}:9100" for p in peers], self.listed())
-        self.assert_headers(
-            headers,
-            content_length=str(len(body)),
-            content_encoding="",
-            cache_control="no-store",
-            x_content_type_options="nosniff",
-        )
-
-    def test_query(self) -> None:
-        """Groups, ports and addresses select the targets."""
-        groups = {g.name: g for g in self.watched.inventory.groups or ()}
-        routers = groups["routers"]
-        members = len(routers.peers or ())
-        for query, expected in (
-            ("?port=1&port=2&group=routers", 2 * members),
-            (f"?port=1&group={routers.id}&group=nobody", members),
-            ("?port=1&group=nobody", 0),
-        ):
-            self.assertEqual(expected, len(self.listed(query)), query)
-        for target in self.listed("?port=1&address=ipv6"):
-            self.assertRegex(target, r"^\[fd00:[0-9a-f:]+\]:1$")
-
     def test_wrong(self) -> None:
         """An invalid query is 400, with the allowed parameters."""
         line = "'gruop' is not allowed: the parameters are port, group, address"

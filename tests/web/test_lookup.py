@@ -131,12 +131,6 @@ class LookupTests(ServedTestCase):
         self.watched.advance(65)
         self.assertEqual([], compute.waiting, "unchanged records make no new table")
 
-    def test_most(self) -> None:
-        """As many names as allowed, of the allowed length, are looked up."""
-        self.watched.start()
-        self.results("&".join([f"name={self.peers()[0].dns_label}"] * MAX_QUERIES))
-        self.refused(f"/lookup?name={'a' * 253}", 404)
-
     def test_defect(self) -> None:
         """After a defect the table is unknown, not old, and findings go on."""
         book = logbook(self)

@@ -15,7 +15,7 @@ from api_exporter.exposition.pages import piece
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.web.context import TTL
 from api_exporter.web.metrics import Metrics
-from tests.exposition.test_negotiation import PROMETHEUS_3, answer
+from tests.exposition.test_negotiation import PROMETHEUS_3
 from tests.parts import request_plan, site_context
 from tests.web.served import ServedTestCase, header
 
@@ -51,14 +51,6 @@ class MetricsTestCase(ServedTestCase):
 
 
 class MetricsTests(MetricsTestCase):
-    def test_formats(self) -> None:
-        """Each client gets its preferred format, before the first refresh too."""
-        for accept in ("text/plain", PROMETHEUS_3):
-            _, headers, body = self.request("/metrics", accept=accept)
-            self.assertEqual(answer(accept), header(headers, "content-type"))
-            self.assertNotIn("netbird", body.decode())
-            self.assertIn("api_exporter_build_info", body.decode())
-
     def test_gzip(self) -> None:
         """The compressed page equals the plain one, in one gzip member."""
         self.pages.publish("peers", (piece(FAMILY.encode()),))
@@ -120,15 +112,6 @@ class ChosenTests(MetricsTestCase):
         names = [family.name for family in parse(plain.decode())]
         self.assertEqual(len(names), len(set(names)))
         return set(names)
-
-    def test_collect(self) -> None:
-        """The page has the named collectors and the exporter's own metrics."""
-        for query in ("collect%5B%5D=groups", "collect[]=groups", "exclude[]=peers"):
-            for accept in ("text/plain", PROMETHEUS_3):
-                names = self.families(query, accept)
-                self.assertIn("netbird_api_groups", names)
-                self.assertNotIn("netbird_api_peers", names)
-                self.assertIn("api_exporter_build_info", names)
 
     def test_without_our_own(self) -> None:
         """The exporter's own metrics can be excluded, in both formats."""

@@ -239,11 +239,6 @@ class TargetTests(SynchronousTestCase):
         [(_, labels)] = listed(known(self.peers, groups), query)
         self.assertEqual(",prod,servers,", labels["groups"])
 
-    def test_none(self) -> None:
-        """Without peers the response is an empty list, never null."""
-        for inventory in (known([]), known(self.peers[3:])):
-            self.assertEqual((b"[]\n",), made(inventory).slices)
-
 
 class LongTests(SynchronousTestCase):
     def test_slices(self) -> None:

@@ -111,12 +111,6 @@ class WithheldTests(ServedTestCase):
         known = before.inventory.peers or ()
         self.assertLess(len(known), len(self.peers or ()))
 
-    def test_health(self) -> None:
-        """The peers are up and not supported, and have no number of records."""
-        peers = self.json("/health")["resources"]["peers"]
-        found = peers["up"], peers["supported"], peers["records"]
-        self.assertEqual((True, False, None), found)
-
     def test_refused(self) -> None:
         """Service discovery and look-up answer 503 with the reason."""
         for path in ("/sd?port=9100", "/lookup?name=a", "/lookup.json", "/lookup.csv"):
