@@ -43,8 +43,9 @@ def digest_without_times(body: bytes) -> Digest:
 def _parts(body: bytes, first_key: bytes) -> Iterator[bytes]:
     start = 0
     while start < len(body):
-        end = body.find(first_key, start + _DIGESTED_AT_ONCE)
-        end = len(body) if end < 0 else end
+        most = min(len(body), start + 2 * _DIGESTED_AT_ONCE)  # for a body of one record
+        end = body.find(first_key, start + _DIGESTED_AT_ONCE, most)
+        end = most if end < 0 else end
         yield body[start:end]
         start = end
 

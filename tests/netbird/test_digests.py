@@ -55,3 +55,5 @@ class DigestTests(SynchronousTestCase):
         self.assertGreater(len(found), 5)
         self.assertEqual(found, digests.digest_without_times(moved))
         self.assertGreater(len(digests.digest(before)), 5)
+        one_record = b'[{"connected":true,%s"os":"x"}]' % (b'"last_seen":"10",' * 99)
+        self.assertGreater(len(digests.digest_without_times(one_record)), 5)
