@@ -50,15 +50,15 @@ SAVED = 10.0
 PEERS_LEAD, PEERS_WEIGHT = 1.0, 4.0
 """Peers count as later than they are: by one interval, and each one counts fourfold."""
 
-LAST = -1e9
-"""The lead of a request that comes after all others."""
+FIRST, LAST = 1e9, -1e9
+"""The leads of requests that come before or after all others."""
 
 
 class Candidate(Struct, frozen=True):
     """A request that an account may send.
 
     Its urgency is `lead` + `weight` for each second after `due`: the intervals of its
-    resource by which it is late, but for peers and the access log.
+    resource by which it is late, unless it comes first or last, and but for peers.
     """
 
     name: str

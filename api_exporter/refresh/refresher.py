@@ -143,6 +143,7 @@ class Refresher(Service):
             if name != PEERS:
                 self._states.record(name, event)
             self._states.change(name, path=None, expires=inf, window_ends=inf)
+        self._set_first()
 
     def on_token_changed(self) -> None:
         """Find out at once whether a new token is of the same user and account."""
@@ -155,11 +156,13 @@ class Refresher(Service):
             return
         for name in names if held is None else {*names, PEERS}:
             self._schedule.make_due(name, self._clock.seconds())
-        self._schedule.awaited = (*self._urgent(), *self._schedule.awaited)
+        self._set_first()
         self._set_alarm()
 
-    def _urgent(self) -> list[str]:
-        return [n for n in (CURRENT_USER, ACCOUNT_LIST) if n in self._pipeline.untried]
+    def _set_first(self) -> None:
+        """Request first what peers wait for."""
+        untried = self._pipeline.untried
+        self._schedule.first = [n for n in (CURRENT_USER, ACCOUNT_LIST) if n in untried]
 
     async def _compare_owners(self) -> None:
         """Remove what belongs to the former token's owner, once both are known.
@@ -205,8 +208,7 @@ class Refresher(Service):
         if not self.running:
             return
         now = self._clock.seconds()
-        self._schedule.awaited = (*self._urgent(), *names)
-        self._awaited_until = until
+        self._schedule.awaited, self._awaited_until = tuple(names), until
         for name in names:
             state = self._states.every[name]
             if state.error is None:
@@ -321,6 +323,7 @@ class Refresher(Service):
             return
         was_untried = name in untried
         untried.discard(name)
+        self._set_first()
         if not untried:
             await self._compare_owners()
         if was_untried and not self._pipeline.untried:

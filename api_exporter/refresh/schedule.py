@@ -10,7 +10,7 @@ Note [One backoff]. A failed resource is requested again after 3 s, then after w
 that grow up to its period: of the peers slowly, of others twofold.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Clock, Jitter, Reason, UpstreamError
-from api_exporter.refresh.budget import LAST, NEVER, Budget, Candidate, candidate
+from api_exporter.refresh.budget import FIRST, LAST, NEVER, Budget, Candidate, candidate
 from api_exporter.refresh.states import States
 from api_exporter.upstream.backoff import with_jitter
 
@@ -83,6 +83,7 @@ class Schedule:
 
     Attributes:
         awaited: lists that findings wait for, the most urgent first.
+        first: resources that come before all others while they are due, in this order.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class Schedule:
     ) -> None:
         now = clock.seconds()
         self.awaited: tuple[str, ...] = ()
+        self.first: Sequence[str] = ()
         self.peers_name = next(iter(states.every))
         self._states = states
         self._clock = clock
@@ -162,6 +164,8 @@ class Schedule:
                 yield candidate(name, due, period, lead=self._lead(name))
 
     def _lead(self, name: str) -> float:
+        if name in self.first:
+            return FIRST - self.first.index(name)
         if name in self.awaited:
             return AWAITED_LEAD - self.awaited.index(name) / 100
         return LAST if name == ACCESS_LOG else 0.0

@@ -206,6 +206,15 @@ class OwnerTests(LiveTestCase):
         self.advance(120)
         self.check_only("d2")
 
+    def test_budget(self) -> None:
+        """The owner is known first, though all else is late for want of requests."""
+        self.environ["UPSTREAM_RATE_LIMIT"] = "2/2"
+        self.begin(seconds=1200, one=SERVICE, two=OTHER_SERVICE)
+        self.token.write_text("two")
+        self.advance(150)
+        self.assertIn(f"two {LISTED}", self.api.requests)
+        self.assertEqual({"e2"}, self.accounts())
+
     def test_unknown_for_a_while(self) -> None:
         """While the owner cannot be read, nothing is removed, not even by a reload."""
         self.begin(one=ADMIN, two=OTHER_VIEWER)
