@@ -207,7 +207,7 @@ class OwnerTests(LiveTestCase):
         self.check_only("d2")
 
     def test_budget(self) -> None:
-        """The owner is known first, though all else is late for want of requests."""
+        """The owner is known first, though a scarce budget makes all else late."""
         self.environ["UPSTREAM_RATE_LIMIT"] = "2/2"
         self.begin(seconds=1200, one=SERVICE, two=OTHER_SERVICE)
         self.token.write_text("two")
