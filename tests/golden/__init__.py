@@ -1,14 +1,22 @@
 """The whole page of the bodies in `tests/bodies`, kept for comparison.
 
 `page.txt` has the page of all collectors. `personal.txt` has the lines that are added
-or changed if personal data is allowed. `python -m tests.golden` rewrites both; read the
-difference before you commit it.
+or changed if personal data is allowed. `recorded.txt` has a line for each family of the
+recorded servers: the number of its samples, their sum, and a checksum of them.
+`python -m tests.golden` rewrites all; read the difference before you commit it.
 """
 
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+from math import fsum
 from pathlib import Path
+from zlib import crc32
 
-from tests.bodies import inventory
+from tests.bodies import RECORDED_TIME, by_resource, inventory, recorded
 from tests.collectors.samples import page
+from tests.reference.comparison import PERSONAL
+from tests.reference.program import program
 
 FOLDER = Path(__file__).parent
 
@@ -19,4 +27,23 @@ def pages() -> dict[str, bytes]:
     lines = set(known.split("\n"))
     everything = page(inventory(personal=True)).split("\n")
     personal = "".join(f"{line}\n" for line in everything if line not in lines)
-    return {"page.txt": known.encode(), "personal.txt": personal.encode()}
+    return {
+        "page.txt": known.encode(),
+        "personal.txt": personal.encode(),
+        "recorded.txt": "".join(map("{}\n".format, _families())).encode(),
+    }
+
+
+def _families() -> Iterator[str]:
+    settings = replace(PERSONAL, asked=RECORDED_TIME, now=RECORDED_TIME)
+    for server in ("recorded", "recorded_agents", "stock"):
+        found = defaultdict[str, list[tuple[str, float]]](list)
+        for (name, labels), value in program(
+            by_resource(recorded(server)), settings
+        ).items():
+            found[name].append((str(sorted(labels)), value))
+        for name, samples in sorted(found.items()):
+            samples.sort()
+            total = fsum(value for _, value in samples)
+            checksum = crc32(str(samples).encode())
+            yield f"{server} {name} {len(samples)} {total!r} {checksum:08x}"

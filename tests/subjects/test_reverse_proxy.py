@@ -86,6 +86,10 @@ class ProxiesTests(FindingsTestCase):
                 f"{line}, and its access list allows 0.0.0.0/0.",
                 AccessRestrictions(allowed_cidrs=everyone),
             ),
+            (
+                f"{line}, and its access list allows ::/0.",
+                AccessRestrictions(allowed_cidrs=("::/0",)),
+            ),
             ("", AccessRestrictions(allowed_cidrs=("192.0.2.0/24",))),
             ("", AccessRestrictions(allowed_countries=("DE",))),
         ):
