@@ -1,7 +1,8 @@
 """Two digests of a body: of all its bytes, and of those that say something.
 
-`last_seen` says nothing about a connected peer, and may move with the clock: a body in
-which only such times have moved is the same, and is not decoded.
+`last_seen` says nothing about a connected peer, and may move with the clock. After a
+body with the records of the one before, the next is not decoded if only such times
+have moved.
 """
 
 import re

@@ -68,7 +68,8 @@ class LastBody(Struct, frozen=True, gc=False, kw_only=True):
 
     Attributes:
         digest: equal for equal bodies of one path.
-        digest_without_times: likewise, without `last_seen` of connected records.
+        digest_without_times: likewise, without `last_seen` of connected records; () if
+            the records were not the same as those of the body before.
         errors: the errors of the first rejected records.
         recognized: known records, which make decoding the next body faster.
         unknown: fields and values that this version does not know; of a long list

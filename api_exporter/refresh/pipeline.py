@@ -372,11 +372,12 @@ def decode(
     if not data or data.isspace():
         raise UpstreamError("decode", _EMPTY, cure=_CURE_EMPTY)
     exact = (path, *digest(data))
-    if last is not None and last.digest == exact:
-        return last, None
-    without_times = (path, *digest_without_times(data))
-    if last is not None and last.digest_without_times == without_times:
-        return replace(last, digest=exact), None
+    if last is not None:
+        if last.digest == exact:
+            return last, None
+        others = last.digest_without_times
+        if others and others == (path, *digest_without_times(data)):
+            return replace(last, digest=exact), None
     check_for_error(data)
     inspector = Inspector(resource.name, known.now)
     decoded = resource.decoder.decode(data, replace(known, inspector=inspector))
@@ -384,16 +385,16 @@ def decode(
     unknown = inspector.found
     if last is not None and not inspector.is_complete:
         unknown |= last.unknown
+    same = last is not None and _identical(decoded.records, known.before)
     kept = LastBody(
         digest=exact,
-        digest_without_times=without_times,
+        digest_without_times=(path, *digest_without_times(data)) if same else (),
         records=len(decoded.records) + decoded.unread_count,
         rejected=decoded.rejected,
         errors=decoded.errors,
         recognized=decoded.recognized,
         unknown=unknown,
     )
-    same = last is not None and _identical(decoded.records, known.before)
     return kept, None if same else decoded.records
 
 

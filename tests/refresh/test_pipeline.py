@@ -1,7 +1,10 @@
 """The way of a body to the page, and what is withdrawn when a step fails."""
 
 import gzip
+from functools import partial
+from typing import cast
 
+from msgspec import Struct
 from twisted.internet.defer import Deferred, succeed
 from twisted.internet.task import Clock
 from twisted.python.monkey import MonkeyPatcher
@@ -13,7 +16,7 @@ from api_exporter.collectors.rows import FamilyContext, Row
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Family, Metric, labels
 from api_exporter.netbird import join_size
-from api_exporter.netbird.bodies import NO_CONTEXT
+from api_exporter.netbird.bodies import NO_CONTEXT, DecodeContext
 from api_exporter.netbird.resource_state import LastBody
 from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
@@ -134,19 +137,29 @@ class PackedTests(SynchronousTestCase):
 
     def test_times(self) -> None:
         """Peers are not decoded again if only times of connected ones have moved."""
-        peers = RESOURCE_BY_NAME["peers"]
         text = '[{"connected":true,"id":"p","ip":"%s","last_seen":"%s"}]'
-
-        def decoded(ip: str, time: str, last: LastBody | None) -> pipeline.Decoded:
-            body = ResponseBody((text % (ip, time)).encode())
-            return pipeline.decode(peers, "", lambda: body, NO_CONTEXT, last)
-
-        first, _ = decoded("100.64.0.1", "2026-01-01T00:00:00Z", None)
-        moved, records = decoded("100.64.0.1", "2026-01-01T00:05:00Z", first)
-        self.assertIsNone(records)
-        self.assertIs(first.recognized, moved.recognized)
-        self.assertIs(moved, decoded("100.64.0.1", "2026-01-01T00:05:00Z", moved)[0])
-        self.assertIsNotNone(decoded("100.64.0.2", "2026-01-01T00:05:00Z", moved)[1])
+        last: LastBody | None = None
+        known = NO_CONTEXT
+        for minute, ip, is_new, is_decoded in (
+            (0, 1, True, True),
+            (5, 1, False, True),
+            (10, 1, False, False),
+            (15, 1, False, False),
+            (20, 2, True, True),
+            (25, 2, False, True),
+        ):
+            time = f"2026-01-01T00:{minute:02}:00Z"
+            body = ResponseBody((text % (f"100.64.0.{ip}", time)).encode())
+            take_body = partial(next, iter([body]))
+            resource, before = RESOURCE_BY_NAME["peers"], last
+            last, records = pipeline.decode(resource, "", take_body, known, last)
+            self.assertEqual(is_new, records is not None, minute)
+            kept = before is not None and last.recognized is before.recognized
+            self.assertEqual(is_decoded, not kept, minute)
+            if records is not None:
+                known = DecodeContext(
+                    cast(tuple[Struct, ...], records), last.recognized
+                )
 
     def test_refused(self) -> None:
         """The memory of a body is freed if it cannot be unpacked or decoded."""
