@@ -15,7 +15,7 @@ from api_exporter.exposition.pages import piece
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.web.context import TTL
 from api_exporter.web.metrics import Metrics
-from tests.exposition.test_negotiation import PROMETHEUS_3
+from tests.exposition.test_negotiation import PROMETHEUS_3, answer
 from tests.parts import request_plan, site_context
 from tests.web.served import ServedTestCase, header
 
@@ -51,6 +51,14 @@ class MetricsTestCase(ServedTestCase):
 
 
 class MetricsTests(MetricsTestCase):
+    def test_formats(self) -> None:
+        """Each client gets its preferred format, before the first refresh too."""
+        for accept in ("text/plain", PROMETHEUS_3):
+            _, headers, body = self.request("/metrics", accept=accept)
+            self.assertEqual(answer(accept), header(headers, "content-type"))
+            self.assertNotIn("netbird", body.decode())
+            self.assertIn("api_exporter_build_info", body.decode())
+
     def test_gzip(self) -> None:
         """The compressed page equals the plain one, in one gzip member."""
         self.pages.publish("peers", (piece(FAMILY.encode()),))
