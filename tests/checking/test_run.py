@@ -140,6 +140,7 @@ class RunTests(SynchronousTestCase):
             self.assertRegex(text, pattern)
         self.assertNotIn("\naccount: ", text)
         self.assertEqual([1, 0], self.reactor.servers)
+        self.assertEqual([], self.reactor.getDelayedCalls())
         self.assertIsInstance(self.reactor.resolver, GAIResolver)
 
     def test_address(self) -> None:
