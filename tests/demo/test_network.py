@@ -19,6 +19,7 @@ from api_exporter.demo.network import (
     RECORDED_AT,
     RecordedNetwork,
     bodies,
+    usage,
 )
 from api_exporter.netbird.inventory import Inventory
 from simulation.company.__main__ import PLACE, recording
@@ -146,3 +147,10 @@ class AgentsTests(SynchronousTestCase):
                 and seconds(one["window_start_utc"]) == begin
             )
             self.assertEqual((used, at + 0.5), (row["tokens_input"], updated(row)))
+
+    def test_usage(self) -> None:
+        """A month begins at its first day, and has no Sundays and not yet today."""
+        found = usage([{}], "start_date=2026-05-01&end_date=", 1_779_451_650)
+        days = [bucket["period_start"] for bucket in found]
+        self.assertEqual(["2026-05-01", "2026-05-02", "2026-05-04"], days[:3])
+        self.assertEqual(("2026-05-21", 18), (days[-1], len(days)))

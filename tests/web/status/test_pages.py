@@ -205,6 +205,13 @@ class StatusTests(ServedTestCase):
             self.assertEqual(state, rows[name][0], name)
             self.assertTrue(not is_explained or f"{state}: " in text, name)
         self.assertEqual("unsupported", rows["current_user"][0])  # a service user
+        for colour, state in (
+            ("warning", "late"),
+            ("ok", "fresh"),
+            ("critical", "failing"),
+            ("unknown", "starting"),
+        ):
+            self.assertIn(f'class="state {colour}">{state}<', self.page())
 
     def test_dormant(self) -> None:
         """Without a provider, resources of the Agent Network are dormant, not off."""
