@@ -19,6 +19,7 @@ from api_exporter.demo.network import (
     RECORDED_AT,
     RecordedNetwork,
     bodies,
+    denials,
     usage,
 )
 from api_exporter.netbird.inventory import Inventory
@@ -154,3 +155,9 @@ class AgentsTests(SynchronousTestCase):
         days = [bucket["period_start"] for bucket in found]
         self.assertEqual(["2026-05-01", "2026-05-02", "2026-05-04"], days[:3])
         self.assertEqual(("2026-05-21", 18), (days[-1], len(days)))
+
+    def test_denials(self) -> None:
+        """A request is denied every four minutes from minute 42 of an hour on."""
+        for minute, number in ((0, 0), (41.9, 0), (42, 1), (46, 2), (60, 5)):
+            found = denials({"data": [{}]}, "", int(60 * minute))
+            self.assertEqual(number, found["total_records"], minute)

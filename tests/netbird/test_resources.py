@@ -135,6 +135,7 @@ class AccessLogTests(SynchronousTestCase):
             (inventory_of(proxy_services=()), True, False),
             (inventory_of(proxy_services=(), proxy_clusters=()), False, True),
             (inventory_of(proxy_services=(service,)), True, False),
+            (inventory_of(proxy_services=(service,), proxy_clusters=()), True, False),
             (inventory_of(proxy_services=(), proxy_clusters=(cluster,)), True, False),
         ):
             located = resource.request_path(inventory, 0.0)
