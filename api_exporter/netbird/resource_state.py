@@ -109,9 +109,11 @@ class ResourceState(Struct, frozen=True, kw_only=True):
         ended_at: when the newest refresh ended; None before the first.
         seconds: the duration of the newest refresh: fetch, decode and render.
         error: why the newest refresh or a later request failed; None if none failed.
+        failures: the number of failures in a row, the newest included.
         failing_since: when the first of the failures in a row ended.
         withdrawn: whether its metrics have expired.
         not_read: why it is not read; None if it is, or if it fails.
+        last_success: when the newest successful refresh ended.
         records: of the newest successful response, as are `rejected` and `unknown`.
         unknown: fields and values that this version does not know.
 

@@ -71,7 +71,11 @@ class Candidate(Struct, frozen=True):
 def candidate(
     name: str, due: float, period: float, *, peers: bool = False, lead: float = 0.0
 ) -> Candidate:
-    """Return a request that may be sent from a time on."""
+    """Return a request that may be sent from a time on.
+
+    Args:
+        period: the interval of its resource, in seconds.
+    """
     if peers:
         weight = PEERS_WEIGHT / max(period, CONTENDED_PERIOD)
         return Candidate(name, due, peers, PEERS_LEAD, weight)
