@@ -1,6 +1,8 @@
 """The refresher with a fake clock, and a dictionary as its upstream."""
 
+import gc
 import re
+import tracemalloc
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 
@@ -493,6 +495,21 @@ class RefresherTests(SynchronousTestCase):
             self.assertIs(True, bench.states["groups"].up)
             self.assertIs(True, bench.states["peers"].up)
             self.assertEqual([], self.flushLoggedErrors())
+
+    def test_failures_keep_nothing(self) -> None:
+        """A body that could not be decoded is freed: its error has no traceback."""
+        bench = Bench("peers").start()
+        bad = b'[{"id":7,"name":"%s"}' % (b"x" * 2_000_000)
+        gc.disable()
+        self.addCleanup(gc.enable)
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+        for end in b"]", b"":
+            bench.replies["peers"] = bad + end
+            bench.advance(30)
+            self.assertIsNotNone(bench.states["peers"].error)
+            del bench.replies["peers"]
+            self.assertLess(tracemalloc.get_traced_memory()[0], 1_000_000)
 
     def test_connection_test(self) -> None:
         """Other resources wait for the end of the connection test, also if it fails."""
