@@ -156,6 +156,13 @@ class AgentsTests(SynchronousTestCase):
         self.assertEqual(["2026-05-01", "2026-05-02", "2026-05-04"], days[:3])
         self.assertEqual(("2026-05-21", 18), (days[-1], len(days)))
 
+    def test_usage_today(self) -> None:
+        """The usage of today grows from 0, and that of a past day is whole."""
+        noon = 20_595 * 86400 + 43200
+        for query, tokens in (("", 50), ("end_date=", 100)):
+            [*_, last] = usage([{"input_tokens": 100}], query, noon)
+            self.assertEqual(tokens, last["input_tokens"])
+
     def test_denials(self) -> None:
         """A request is denied every four minutes from minute 42 of an hour on."""
         for minute, number in ((0, 0), (41.9, 0), (42, 1), (46, 2), (60, 5)):

@@ -52,9 +52,10 @@ class AccessLogTests(SynchronousTestCase):
             self.assertEqual(1, self.value("requests_total", "b", **labels))
 
     def test_bytes(self) -> None:
-        """Invalid numbers of bytes count as 0, and huge ones as the maximum."""
+        """Numbers of bytes that are invalid or missing count as 0, huge ones are cut."""
         for upload, download in ((5, 7), ("x", None), (-1, 2**40), (10**400, 0)):
             self.count(bytes_upload=upload, bytes_download=download)
+        self.telemetry.count_recent_rows([b'{"service_id":"a"}'], 0)
         self.assertEqual(5 + 2**53, self.value("bytes_total", direction="upload"))
         self.assertEqual(7 + 2**40, self.value("bytes_total", direction="download"))
 
