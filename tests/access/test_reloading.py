@@ -56,6 +56,7 @@ class ReloaderTests(SynchronousTestCase):
         for path, text, expected in ((self.path, "2", 12), (self.other, "20", 22)):
             before = reloader()
             path.write_text(text)
+            self.clock.advance(CHECK_INTERVAL / 2)
             self.assertEqual(before, reloader())
             self.clock.advance(CHECK_INTERVAL)
             self.assertEqual(expected, reloader())

@@ -52,7 +52,7 @@ class AccessLogTests(SynchronousTestCase):
             self.assertEqual(1, self.value("requests_total", "b", **labels))
 
     def test_bytes(self) -> None:
-        """Numbers of bytes that are invalid or missing count as 0, huge ones are cut."""
+        """Invalid and missing numbers of bytes count as 0, huge ones are cut."""
         for upload, download in ((5, 7), ("x", None), (-1, 2**40), (10**400, 0)):
             self.count(bytes_upload=upload, bytes_download=download)
         self.telemetry.count_recent_rows([b'{"service_id":"a"}'], 0)
