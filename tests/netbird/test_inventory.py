@@ -1,8 +1,16 @@
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.records import CurrentUser, NetBirdAccount, Permissions, User
+from api_exporter.netbird.records import (
+    CurrentUser,
+    Group,
+    Member,
+    NetBirdAccount,
+    Peer,
+    Permissions,
+    User,
+)
 from api_exporter.subjects.users import AccessToken
-from tests.inventories import inventory_of
+from tests.inventories import changed, inventory_of
 
 
 class InventoryTests(SynchronousTestCase):
@@ -35,6 +43,15 @@ class InventoryTests(SynchronousTestCase):
             ((me, User(id="me too", is_current=True)), "me"),
         ):
             self.assertEqual(current, inventory_of(users=users).current_user_id)
+
+    def test_offline_machines(self) -> None:
+        """Machines that PEER_DETAIL hides are not among those that are offline."""
+        shown, hidden = Peer(id="a", name="a"), Peer(id="b", name="b")
+        group = Group(id="g", name="servers", peers=(Member(id="a"),))
+        known = inventory_of(peers=(shown, hidden), groups=(group,))
+        self.assertEqual([shown, hidden], known.offline_machines)
+        detail = changed(known, detail=frozenset({"servers"}))
+        self.assertEqual([shown], detail.offline_machines)
 
     def test_another_account(self) -> None:
         """A list of other accounts removes all else. The former accounts are remembered
