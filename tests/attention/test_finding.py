@@ -1,0 +1,27 @@
+"""What a snapshot shows of peers and groups."""
+
+from msgspec.structs import replace
+from twisted.trial.unittest import SynchronousTestCase
+
+from api_exporter.attention.thresholds import Groups, default_thresholds
+from api_exporter.netbird.records import Group, Member
+from tests.attention.looking import peer, seen
+from tests.inventories import inventory_of
+
+
+class SnapshotTests(SynchronousTestCase):
+    def test_important(self) -> None:
+        """IMPORTANT_GROUPS replaces the groups of the thresholds."""
+        groups = Groups(important=["theirs"], routers=[])
+        thresholds = replace(default_thresholds(), groups=groups)
+        for chosen, expected in (((), ["theirs"]), (("own",), ["own"])):
+            looked = seen(inventory_of(), thresholds=thresholds, chosen=chosen)
+            self.assertEqual(expected, [*looked.important])
+
+    def test_peer_name(self) -> None:
+        """A peer that PEER_DETAIL hides has no name."""
+        shown, hidden = replace(peer("a"), name="server"), replace(peer("b"), name="a")
+        group = Group(id="g", name="servers", peers=(Member(id="a"),))
+        known = inventory_of(peers=(shown, hidden), groups=(group,))
+        looked = seen(replace(known, detail=frozenset({"servers"})))
+        self.assertEqual(["server", ""], [*map(looked.peer_name, (shown, hidden))])
