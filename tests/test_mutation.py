@@ -7,7 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from checks.mutation.mistakes import KINDS, mistakes, sample
 
 EXAMPLES = {
-    "a wrong sign": ("age = now - then", ["age = (then - (now))"]),
+    "a wrong sign": ("age = now - then", ["age = (then - now)"]),
     "a wrong unit": ("x = days * DAY", ["x = (days)"]),
     "a missing await": (
         "async def f():\n    x = await read()",

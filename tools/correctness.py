@@ -87,6 +87,20 @@ mutants are a random sample of each room. Some mutants change nothing that anyon
 see, so 100 % is not possible. Tests that start programs are not run.
 """
 
+MISTAKES = """\
+## Mistakes of people
+
+Tired people make other mistakes than a change of operators. `checks/mutation/mistakes.py`
+has their kinds and finds the places of each in the code. A sample has all kinds alike,
+and all rooms of each kind. A mistake that no test notices may still be refused by the
+checks: mypy or ruff. A release needs nine in ten noticed by the tests, with a seed that
+was not used before. Tests that start programs are not run:
+
+```sh
+.venv/bin/python -m checks.mutation --mistakes 200 --seed N
+```
+"""
+
 FUZZ = """\
 ## Fuzzing
 
@@ -194,6 +208,9 @@ def correctness() -> str:
             f" {total(tried, 'first_killed'):,.0f} of other"
             f" {total(tried, 'first_mutants'):,.0f}.\n",
             f"{least(tried)} `tools/correctness.json` has each room and its seeds.\n",
+            MISTAKES,
+            mistakes(found.get("mistakes", {})),
+            survivors(found.get("survivors", {})),
             FUZZ,
             f"{len(fuzzed)} targets had {total(fuzzed, 'executions'):,.0f} inputs in"
             f" {total(fuzzed, 'minutes'):,.0f} minutes of a processor.\n",
@@ -262,6 +279,35 @@ def planted_bugs(planted: Mapping[str, Mapping[str, float | str]]) -> str:
         f"The simulation found {len(planted) - len(missed)} of {len(planted)}. It did"
         f" not find: {'; '.join(missed)}.\n\n"
     ) + table(("invariant", "bugs", "after simulated days"), rows)
+
+
+def mistakes(tried: Mapping[str, Mapping[str, float | str]]) -> str:
+    """Return how many mistakes of each kind the tests and the checks noticed."""
+    columns = "killed", "mutants", "refused", "first_killed", "first_mutants"
+    rows = {kind: [float(of[name]) for name in columns] for kind, of in tried.items()}
+    rows["**all**"] = [total(tried, name) for name in columns]
+    return table(
+        ("kind", "noticed by tests", "only by the checks", "by tests before"),
+        (
+            (kind, f"{a:.0f} of {b:.0f}", f"{c:.0f}", f"{d:.0f} of {e:.0f}")
+            for kind, (a, b, c, d, e) in rows.items()
+        ),
+    )
+
+
+def survivors(found: Mapping[str, Mapping[str, float | str]]) -> str:
+    """Return the mistakes that no test and no check noticed."""
+    return (
+        "Most of those that nothing noticed have a test since. These live:\n\n"
+        + table(
+            ("where", "mistake", "why it lives"),
+            (
+                (f"`{place}`", f"`{change}`", str(of["why"]))
+                for name, of in sorted(found.items())
+                for place, _, change in [name.partition(": ")]
+            ),
+        )
+    )
 
 
 def proofs(ledger: Mapping[str, Mapping[str, float | str]]) -> str:

@@ -65,8 +65,8 @@ def mistakes(path: Path) -> Iterator[Mistake]:
         indent = "\n" + " " * node.col_offset
         for kind, other_texts in KINDS.items():
             for other in other_texts(node, above):
-                instead = other.replace("\n", indent)
-                if source[begin:end].decode() != instead:
+                if other != text(node):
+                    instead = other.replace("\n", indent)
                     yield Mistake(path, kind, begin, end, instead)
 
 
@@ -81,7 +81,7 @@ def sign(node: ast.AST, above: Above) -> Iterator[str]:
         case ast.UnaryOp(op=ast.USub()) if not isinstance(above[-1], ast.Subscript):
             yield text(node.operand)
         case ast.BinOp(left=left, op=ast.Sub(), right=right):
-            yield f"({text(right)} - ({text(left)}))"
+            yield f"({text(ast.BinOp(right, ast.Sub(), left))})"
         case ast.AugAssign(op=ast.Add() | ast.Sub() as operator):
             sign = "-=" if isinstance(operator, ast.Add) else "+="
             yield f"{text(node.target)} {sign} {text(node.value)}"
@@ -89,7 +89,9 @@ def sign(node: ast.AST, above: Above) -> Iterator[str]:
 
 _UNIT = re.compile(r"_?(MINUTE|HOUR|DAY|DAY_SECONDS|NANOSECONDS_PER_SECOND)")
 _FACTORS = {24, 60, 1000, 1024, 3600, 86400, 10**6, 10**9}
-_TIME = re.compile(r"(?i)(\w+_)?(seconds|timeout|period|interval|delay|deadline|wait)")
+_TIME = re.compile(
+    r"(?i)(?!may_|is_)(\w+_)?(seconds|timeout|period|interval|delay|deadline|wait)"
+)
 
 
 def unit(node: ast.AST, above: Above) -> Iterator[str]:
@@ -237,14 +239,19 @@ def _binds(function: ast.AST, name: str) -> bool:
     )
 
 
-_BORDERS = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
+_BORDERS: dict[type[ast.cmpop], type[ast.cmpop]] = {
+    ast.Lt: ast.LtE,
+    ast.LtE: ast.Lt,
+    ast.Gt: ast.GtE,
+    ast.GtE: ast.Gt,
+}
 
 
 def border(node: ast.AST, above: Above) -> Iterator[str]:
     match node:
         case ast.Compare(left=left, ops=[operator], comparators=[right]):
             if type(operator) in _BORDERS:
-                yield f"{text(left)} {_BORDERS[type(operator)]} {text(right)}"
+                yield text(ast.Compare(left, [_BORDERS[type(operator)]()], [right]))
         case ast.Constant(value=int(value)) if isinstance(above[-1], ast.Slice):
             yield str(value + 1)
         case ast.Call(func=ast.Name("range"), args=[*_, ast.expr() as end]):
@@ -312,7 +319,9 @@ def labels(node: ast.AST, _: Above) -> Iterator[str]:
 
 
 def _is_plain(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant | ast.Name | ast.Attribute)
+    if isinstance(node, ast.Constant):
+        return " " not in str(node.value)  # no sentence
+    return isinstance(node, ast.Name | ast.Attribute)
 
 
 _OTHER_SETS = {"intersection": "union", "union": "intersection"}
@@ -334,7 +343,7 @@ def wrong_set(node: ast.AST, _: Above) -> Iterator[str]:
         case ast.Call(func=ast.Attribute(attr="detailed_peers", value=of)):
             yield f"({text(of)}.peers or ())"
         case ast.Attribute(attr=name, value=of) if name in _OTHER_SETS:
-            yield f"{text(of)}.{_OTHER_SETS[name]}"
+            yield text(ast.Attribute(of, _OTHER_SETS[name]))
         case ast.BinOp(left=a, op=ast.BitAnd() | ast.BitOr() as operator, right=b):
             sign = "|" if isinstance(operator, ast.BitAnd) else "&"
             if text(b) != "None":  # a type
@@ -379,7 +388,7 @@ def first_of_two(node: ast.AST, above: Above) -> Iterator[str]:
             yield "False"
         case [ast.Call(), ast.Attribute(attr=name, value=of)] if name in _OPPOSITE:
             if "append" not in name or "deque" in text(above[0]):
-                yield f"{text(of)}.{_OPPOSITE[name]}"
+                yield text(ast.Attribute(of, _OPPOSITE[name]))
         case [
             _,
             ast.BoolOp(op=ast.Or(), values=[ast.Name() | ast.Attribute() as a, b]),

@@ -10,6 +10,7 @@ import sys
 import time
 import unittest
 from collections.abc import Sequence
+from functools import cache
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
@@ -52,15 +53,18 @@ class _Loader(SourceFileLoader):
     """A loader that marks the begin of each block."""
 
     def get_code(self, fullname: str) -> CodeType:
-        path = Path(self.get_filename(fullname))
-        tree = ast.parse(path.read_bytes())
-        for name, statements in _blocks(path, tree):
-            mark = ast.parse(f"_reached.add({name!r})").body[0]
-            has_text = isinstance(statements[0], ast.Expr) and isinstance(
-                statements[0].value, ast.Constant
-            )
-            statements.insert(int(has_text), ast.copy_location(mark, statements[0]))
-        return compile(ast.fix_missing_locations(tree), path, "exec")
+        return _marked(Path(self.get_filename(fullname)))
+
+
+@cache
+def _marked(path: Path) -> CodeType:
+    tree = ast.parse(path.read_bytes())
+    for name, statements in _blocks(path, tree):
+        mark = ast.parse(f"_reached.add({name!r})").body[0]
+        first = statements[0]
+        has_text = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+        statements.insert(int(has_text), ast.copy_location(mark, first))
+    return compile(ast.fix_missing_locations(tree), path, "exec")
 
 
 class _Finder(importlib.abc.MetaPathFinder):
@@ -108,6 +112,8 @@ class _Result(child.Result):
 
 def reached(module: str) -> Tests:
     """Return the tests of a module, and under "" what its import reaches."""
+    for path in _PACKAGE.rglob("*.py"):  # once for all children
+        _marked(path)
     read, write = os.pipe()
     process = os.fork()
     if not process:

@@ -1,4 +1,4 @@
-"""What a snapshot shows of peers and groups."""
+"""Names and groups of a snapshot."""
 
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase

@@ -24,6 +24,19 @@ class EnvironTests(SynchronousTestCase):
                 for name, account in accounts.items():
                     self.assertEqual((name, None), (account.name, account.events_file))
 
+    def test_environment(self) -> None:
+        """The demo uses no proxy, and counts the requests of the access log."""
+        listening = server.bind()
+        self.addCleanup(listening.close)
+        found = server.demo_environment(listening)
+        used = {name for name, value in found.items() if value}
+        self.assertEqual(
+            {"UPSTREAM_API_TOKEN", "UPSTREAM_API_URL"},
+            used - {"UPSTREAM_PROXY", "ACCESS_LOG_METRICS"},
+        )
+        self.assertEqual("none", found["UPSTREAM_PROXY"])
+        self.assertEqual("true", found["ACCESS_LOG_METRICS"])
+
 
 class ServerTests(SynchronousTestCase):
     def test_quiet(self) -> None:
