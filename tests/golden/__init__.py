@@ -41,7 +41,7 @@ def _families() -> Iterator[str]:
         for (name, labels), value in program(
             by_resource(recorded(server)), settings
         ).items():
-            found[name].append((str(sorted(labels)), value))
+            found[name].append((str(sorted(labels)), float(value)))
         for name, samples in sorted(found.items()):
             samples.sort()
             total = fsum(value for _, value in samples)
