@@ -298,7 +298,7 @@ def mistakes(tried: Mapping[str, Mapping[str, float | str]]) -> str:
 def survivors(found: Mapping[str, Mapping[str, float | str]]) -> str:
     """Return the mistakes that no test and no check noticed."""
     return (
-        "Most of those that nothing noticed have a test since. These live:\n\n"
+        "Many of those that nothing noticed have a test since. These live:\n\n"
         + table(
             ("where", "mistake", "why it lives"),
             (

@@ -100,9 +100,8 @@ class GroupTests(ServedTestCase):
                 status, found = self.ready(f"group={name}")
                 self.assertEqual((expected, connected), (status, found["ready"]))
                 [numbers] = found["groups"]
-                self.assertEqual(
-                    (2, 1 + connected), (numbers["total"], numbers["connected"])
-                )
+                counts = [numbers[key] for key in ("total", "connected", "offline")]
+                self.assertEqual([2, 1 + connected, 1 - connected], counts)
         [reason] = self.ready("group=g")[1]["reasons"]
         self.assertEqual("'g': 1 of 2 peers offline", reason["message"])
         self.assertEqual(200, self.request("/ready")[0])
