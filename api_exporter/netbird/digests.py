@@ -8,7 +8,7 @@ have moved.
 import re
 from collections.abc import Hashable, Iterator
 
-from api_exporter.netbird.record_cache import fingerprint
+from api_exporter.netbird.record_cache import CONNECTED, fingerprint
 
 _DIGESTED_AT_ONCE = 2 * 1024 * 1024
 """Bytes that one call hashes: it holds the interpreter for two milliseconds."""
@@ -16,7 +16,6 @@ _DIGESTED_AT_ONCE = 2 * 1024 * 1024
 _FIRST_KEY = re.compile(rb'\[(\{"\w+":)')
 """With this key each record of a list of Go's encoder begins."""
 
-_CONNECTED = b'"connected":true'
 _LAST_SEEN = b'"last_seen":"'
 
 Digest = tuple[Hashable, ...]
@@ -57,6 +56,6 @@ def _without_times(part: bytes, first_key: bytes) -> bytes:
     for number in range(1, len(pieces)):
         before, after = pieces[number - 1], pieces[number]
         begin = before.rfind(first_key)
-        if begin >= 0 and before.find(_CONNECTED, begin) >= 0:
+        if begin >= 0 and before.find(CONNECTED, begin) >= 0:
             pieces[number] = after[after.find(b'"') :]
     return _LAST_SEEN.join(pieces)

@@ -19,7 +19,7 @@ _LOOKUPS_PER_HIT = 3
 _FREE_LOOKUPS = 32
 """Look-ups that are made even if no record is recognized."""
 
-_CONNECTED = b'"connected":true'
+CONNECTED = b'"connected":true'
 _LAST_SEEN = re.compile(rb'"last_seen":"[^"]*"')
 """A field of peers that says nothing about a connected one. It may move with the clock.
 
@@ -79,7 +79,7 @@ class RecordCache:
         if self._wasted_lookups > 0 and len(raw) % _SAMPLED_LENGTHS:
             return None
         text = bytes(raw)
-        if _CONNECTED in text:
+        if CONNECTED in text:
             text = _LAST_SEEN.sub(b"", text, 1)
         self._digest = fingerprint(text)
         found = self._before.get(self._digest)
