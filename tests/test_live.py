@@ -29,7 +29,7 @@ from simulation.exporter import RunningExporter
 from simulation.link import Response
 from simulation.machine import Machine
 from tests.logbook import logbook
-from tests.settings.test_unused import examples
+from tests.settings.test_loader_unused import examples
 
 NOW = 1_800_000_000.0
 JSON = b"application/json"

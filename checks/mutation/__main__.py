@@ -27,7 +27,7 @@ ROOT_TESTS = (
         "test_accounts",
         "test_version",
         "simulation/test_run",
-        "checking/test_run",
+        "checking/test_report_command",
         "refresh/test_transitions",
     ),
     *("upstream/test_failures", "upstream/test_fetcher", "upstream/test_tls_policy"),

@@ -131,7 +131,7 @@ class RunTests(SynchronousTestCase):
         status, text = self.printed("--check")
         self.assertEqual(0, status)
         for pattern in (
-            r"^access: no authentication: .*\n(?:listening: .* in use.*\n)?"
+            r"^access: no authentication: .*\n(?:listening: .*\n)?"
             r"NetBird API: http://127.0.0.1:\d+\nconnection: direct\nreachable: yes\n",
             r"\napi/peers  +fresh  +15 +\d+\n",
             r"\napi/users/current  +unsupported +\d+\n",

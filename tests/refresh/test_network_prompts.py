@@ -9,7 +9,7 @@ from api_exporter.checking.report import report_lines
 from api_exporter.web.tree import tree
 from tests.logbook import logbook
 from tests.parts import site_context
-from tests.refresh.test_agent_network import NOON, Agents
+from tests.refresh.test_network_agents import NOON, Agents
 from tests.web.served import ServedTestCase
 
 PROMPT = "0canary0: how do I tell my employer that I am ill"
