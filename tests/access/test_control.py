@@ -4,7 +4,7 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.access.control import AccessControl, load
+from api_exporter.access.control import MAX_USUAL_COST, AccessControl, load
 from api_exporter.access.reloading import Reloader
 from api_exporter.access.web_config import WebConfig
 from api_exporter.settings.environment import read_settings
@@ -86,6 +86,8 @@ class AccessControlTests(SynchronousTestCase):
 
     def test_warning(self) -> None:
         """A hash that slows all logins is logged when the file is read."""
+        self.load(USERS.replace("$04$", f"${MAX_USUAL_COST}$"))
+        self.assertEqual([], self.book.lines())
         self.load(USERS.replace("$04$", "$18$"))
         [line] = self.book.lines()
         self.assertIn("warning WEB_CONFIG_FILE: ", line)

@@ -75,6 +75,8 @@ class CheckTests(SynchronousTestCase):
             found = FindingList(counts={severity: 1})
             watched.attention.last = KeptFindings(found=found)
             self.assertEqual(status, strict_status(watched))
+        watched.states.change("groups", error=BROKEN)
+        self.assertEqual(1, strict_status(watched))
 
     def test_refused(self) -> None:
         """A refused token is sent a few times at most; what waits is named once."""

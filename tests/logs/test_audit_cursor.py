@@ -90,6 +90,7 @@ class MissedTests(SynchronousTestCase):
         self.assertEqual((MAX_EVENTS, ""), (len(again.rows), again.gap_reason))
         self.assertTrue(choose(after(range(1, 8)), listed[1:], 7).gap_reason)
         self.assertFalse(choose(after(range(1, 8)), listed[1:]).gap_reason)
+        self.assertEqual([], choose(before(chosen), events(range(1, 8))).rows)
 
     def test_restored(self) -> None:
         """After a database was restored, events since then are new."""

@@ -21,6 +21,7 @@ from tests.web.watched import NOON, Watched
 DAY = 86400.0
 PEERS = "refresh of the peers"
 NONE = {"critical": 0, "warning": 0, "info": 0}
+BROKEN = UpstreamError("http_5xx", "500: broken")
 FRESH = ResourceState(period=30, ended_at=NOON, last_success=NOON, records=214)
 
 
@@ -157,3 +158,16 @@ class WokenTests(SynchronousTestCase):
         watched.states.record("groups", Unread(NotRead.DORMANT))
         words = verdict.state_words(watched, watched.now())
         self.assertEqual("starting", words["groups"])
+
+    def test_waiting(self) -> None:
+        """While the peers fail, lists wait; not if one was read since then."""
+        watched = Watched(collectors=("peers", "groups", "routes")).start()
+        now = watched.now()
+        for name in (*watched.states,):
+            watched.states.change(name, ended_at=NOON, last_success=now - 9_000)
+        watched.states.change("peers", error=BROKEN, failing_since=now - 5_000)
+        words = verdict.state_words(watched, now)
+        self.assertEqual("waiting", words["groups"])
+        watched.states.change("routes", last_success=now - 4_000)
+        words = verdict.state_words(watched, now)
+        self.assertEqual("late", words["groups"])

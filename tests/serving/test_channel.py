@@ -5,6 +5,7 @@ import socket
 from twisted.internet.task import Clock
 from twisted.internet.tcp import Port, Server
 from twisted.internet.testing import MemoryReactor
+from twisted.protocols.tls import TLSMemoryBIOProtocol
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 from twisted.web.server import Request
@@ -320,6 +321,10 @@ class SocketTests(ChannelTestCase):
             tcp.doWrite()
         unsent = channel.unsent_bytes()
         self.assertTrue(50_000 < unsent < 101_000, unsent)
+        tls = TLSMemoryBIOProtocol(None, channel)
+        tls.transport = tcp
+        channel.transport = tls
+        self.assertEqual(unsent, channel.unsent_bytes())
         client.close()
         channel.connectionLost()
 

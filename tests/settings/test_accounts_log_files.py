@@ -81,6 +81,11 @@ class OneTests(FolderTestCase):
         ):
             self.assertRegex(self.problem(**environ), f"^{expected}")
 
+    def test_only_read(self) -> None:
+        """Two settings may name one file that is only read."""
+        file = str(self.write("web.yml"))
+        self.one(WEB_CONFIG_FILE=file, WEB_BEARER_TOKENS_FILE=file)
+
     def test_resource_off(self) -> None:
         """A resource that is written or counted must not be `off`."""
         for setting, resource in (

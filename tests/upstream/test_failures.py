@@ -66,6 +66,7 @@ class TranslateTests(SynchronousTestCase):
                 f"{tls}: {plain} (wrong version number)",
             ),
             (never(SSL.Error()), "tls", tls),
+            (never(SSL.Error([("", "", ""), ("", "", "no")])), "tls", f"{tls}: no"),
             (never(SSL.SysCallError(9, "E")), "tls", f"{tls}: E"),
             (never(CertificateProblem("why", "cure")), "tls", f"{tls}: why"),
             (within(ValueError("no HTTP")), "decode", invalid),

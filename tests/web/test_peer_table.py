@@ -167,6 +167,14 @@ class TableTests(SynchronousTestCase):
             self.assertEqual(len(ids), len(csv_rows(table)))
             self.assertEqual([], self.ids(table, address_key("100.64.0.7")))
 
+    def test_without_user(self) -> None:
+        """A peer without a user, or with one that is unknown, has no name of one."""
+        lost = replace(SERVER, user_id="gone")
+        network = replace(NETWORK, personal=frozenset(PERSONAL))
+        for peer in (SERVER, lost):
+            [row] = json_rows(make_table(network.replacing("peers", (peer,))))
+            self.assertEqual(["", ""], [row["user_name"], row["user_email"]])
+
     def test_bounds(self) -> None:
         """Peers with the same name are limited; a table that is too long is None."""
         peers = tuple(Peer(id=f"{n}", dns_label="a.b") for n in range(5_000))

@@ -291,6 +291,8 @@ class StatusTests(ServedTestCase):
         self.assertIn("does not answer", text)
         calls = self.rows("Newest requests")
         self.assertEqual("no response", calls["/api/peers"][0])
+        self.assertIn('class="state critical">no response<', self.page())
+        self.assertIn('class="state unknown">404<', self.page())
 
     def test_markup(self) -> None:
         """Markup in NetBird's errors is escaped everywhere."""
