@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 from twisted.python.threadpool import ThreadPool
 from twisted.web.resource import Resource
 
-from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
+from api_exporter.collectors.collector import EVERYTHING, MetricFilter
 from api_exporter.ports import Attempt, Compute, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import compute_at_once

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from api_exporter.attention.thresholds import Thresholds
-from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
+from api_exporter.collectors.collector import EVERYTHING, MetricFilter
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.settings import parsers
 from api_exporter.settings.addresses import (

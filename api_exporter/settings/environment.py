@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from api_exporter.collectors.metric_filter import matches
+from api_exporter.collectors.collector import matches
 from api_exporter.settings.accounts import account, accounts, secrets_of
 from api_exporter.settings.definitions import (
     ACCOUNT_SETTINGS,

@@ -6,8 +6,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.collectors.collector import Collector
-from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
+from api_exporter.collectors.collector import EVERYTHING, Collector, MetricFilter
 from api_exporter.netbird.bodies import CountingDecoder
 from api_exporter.netbird.resources import ACCESS_LOG, ALWAYS_READ, OFF, Resource
 from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME, RULES

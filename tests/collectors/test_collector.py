@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.metric_filter import MetricFilter
+from api_exporter.collectors.collector import MetricFilter
 from api_exporter.exposition import rendering
 from api_exporter.exposition.rendering import EMPTY_PAGE, RenderedPage, render_page
 from api_exporter.exposition.text import UnchangedFamily

@@ -5,8 +5,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.collectors.collector import Collector
-from api_exporter.collectors.metric_filter import MetricFilter
+from api_exporter.collectors.collector import Collector, MetricFilter
 from api_exporter.collectors.rows import FamilyContext, Row
 from api_exporter.exposition.text import Family, Metric
 from api_exporter.netbird.inventory import Inventory

@@ -14,7 +14,7 @@ from twisted.web.http_headers import Headers
 
 from api_exporter.attention.history import Sample
 from api_exporter.clocks import Clocks
-from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
+from api_exporter.collectors.collector import EVERYTHING, MetricFilter
 from api_exporter.netbird.resources import OFF, PROBE_PATH
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
 from api_exporter.refresh.budget import SLOTS, Budget

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finding import Finder, Snapshot
-from api_exporter.collectors.metric_filter import MetricFilter
+from api_exporter.collectors.collector import MetricFilter
 from api_exporter.collectors.rows import FamilyContext, Row
 from api_exporter.exposition.text import render
 from api_exporter.netbird.inventory import Inventory

@@ -9,7 +9,7 @@ from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
 from api_exporter.clocks import Clocks
-from api_exporter.collectors.metric_filter import EVERYTHING, MetricFilter
+from api_exporter.collectors.collector import EVERYTHING, MetricFilter
 from api_exporter.ports import Attempt, Compute, ResponseBody, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions

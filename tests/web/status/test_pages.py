@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Any
 from xml.etree import ElementTree as ET
 
-from api_exporter.collectors.metric_filter import MetricFilter
+from api_exporter.collectors.collector import MetricFilter
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import pages

@@ -9,7 +9,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api_exporter.collectors.metric_filter import MetricFilter
+from api_exporter.collectors.collector import MetricFilter
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.ports import UpstreamError
 from api_exporter.report.formatting import instant
