@@ -22,8 +22,8 @@ from api_exporter.attention.confirmation import MAX_WAIT
 from api_exporter.attention.finding import Finder, FindingKey, Snapshot
 from api_exporter.attention.fleet import drop_at
 from api_exporter.netbird.resources import PEERS
-from api_exporter.subjects.findings import find
 from api_exporter.subjects.table import FINDERS
+from api_exporter.subjects.watch import find
 from simulation.account import TIME_DEPENDENT
 from simulation.knowledge import Knowledge
 from simulation.lists import Lists, Version, Versions, latest

@@ -12,8 +12,8 @@ from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_th
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
 from api_exporter.netbird.resource_state import ResourceState
-from api_exporter.subjects.findings import find
 from api_exporter.subjects.table import FINDERS
+from api_exporter.subjects.watch import find
 
 NOW = 1_800_000_000.0
 HOUR, DAY = 3600.0, 86400.0

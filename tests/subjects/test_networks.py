@@ -5,9 +5,9 @@ from msgspec.structs import replace
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.ports import UpstreamError
-from api_exporter.subjects.findings import unknown_resources
 from api_exporter.subjects.networks import Network, NetworkResource, NetworkRouter
 from api_exporter.subjects.routes import Route
+from api_exporter.subjects.watch import unknown_resources
 from tests.attention.looking import HOUR, NOW, FindingsTestCase, group, peer, seen
 from tests.inventories import changed, inventory_of
 

@@ -4,8 +4,8 @@ from msgspec.structs import replace
 
 from api_exporter.netbird.records import User
 from api_exporter.netbird.resource_state import NotRead, ResourceState
-from api_exporter.subjects.findings import unknown_resources
 from api_exporter.subjects.users import AccessToken, UserInvite
+from api_exporter.subjects.watch import unknown_resources
 from tests.attention.looking import DAY, FindingsTestCase, at, seen
 from tests.inventories import inventory_of
 
