@@ -1,5 +1,7 @@
 """The metrics page: cached bytes and the exporter's own metrics; no work per peer."""
 
+from collections.abc import Mapping, Sequence
+
 from prometheus_client import CollectorRegistry
 from twisted.web.server import Request
 
@@ -10,7 +12,45 @@ from api_exporter.serving.page import error_line
 from api_exporter.serving.sender import send
 from api_exporter.telemetry.gauges import text
 from api_exporter.web.account_page import AccountPage
-from api_exporter.web.collector_filter import collector_filter
+
+EXPORTER = "exporter"
+"""The name of the exporter's own metrics, which are included unless excluded."""
+
+
+def collector_filter(
+    query: Mapping[bytes, Sequence[bytes]], names: Sequence[str]
+) -> tuple[frozenset[str] | None, bool]:
+    """Parse `?collect[]=peers` or `?exclude[]=users`; raise ValueError with a line.
+
+    Return the selected collectors, None for all, and whether the exporter's own metrics
+    are selected.
+    """
+    included = _parse(query, "collect[]", names)
+    excluded = _parse(query, "exclude[]", (*names, EXPORTER))
+    if included and excluded - {EXPORTER}:
+        raise ValueError(
+            "collect[] and exclude[] exclude each other, except exclude[]=exporter"
+        )
+    has_own = EXPORTER not in excluded
+    if included:
+        return included, has_own
+    return (frozenset(names) - excluded if excluded - {EXPORTER} else None), has_own
+
+
+def _parse(
+    query: Mapping[bytes, Sequence[bytes]], parameter: str, allowed: Sequence[str]
+) -> frozenset[str]:
+    values = [value.decode("latin-1") for value in query.get(parameter.encode(), ())]
+    for value in values:
+        if value not in allowed:
+            shown = ascii(value[:30])
+            if not allowed:
+                raise ValueError(
+                    f"{parameter}: {shown}: name an account (account=NAME)"
+                )
+            raise ValueError(f"{parameter}: {shown} is not one of {', '.join(allowed)}")
+    return frozenset(values)
+
 
 _EMPTY_TAIL = {
     openmetrics: piece(text(in_openmetrics=openmetrics), last=True)
@@ -39,14 +79,14 @@ class Metrics(AccountPage):
         in_flight.inc()
         request.notifyFinish().addBoth(lambda _: in_flight.dec())
         try:
-            chosen = collector_filter(request.args, pages.names)
+            collectors, has_own = collector_filter(request.args, pages.names)
         except ValueError as error:
             return error_line(request, 400, str(error))
         content_type = negotiation.content_type(_header(request, b"accept"))
-        whole = pages.whole(chosen.collectors)
+        whole = pages.whole(collectors)
         openmetrics = content_type.format.openmetrics
         tail = _EMPTY_TAIL[openmetrics]
-        if chosen.has_own:
+        if has_own:
             tail = self._tail(registries, openmetrics)
         if negotiation.accepts_gzip(_header(request, b"accept-encoding")):
             body = whole.gzipped(tail)

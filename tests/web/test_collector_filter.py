@@ -2,12 +2,12 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.web.collector_filter import CollectorFilter, collector_filter
+from api_exporter.web.metrics import collector_filter
 
 NAMES = ("peers", "groups", "users")
 
 
-def of(query: str) -> CollectorFilter:
+def of(query: str) -> tuple[frozenset[str] | None, bool]:
     """Return the filter of a query such as `collect[]=peers exclude[]=exporter`."""
     found: dict[bytes, list[bytes]] = {}
     for pair in query.split():
@@ -32,7 +32,7 @@ class ChosenTests(SynchronousTestCase):
             ("collect[]=peers exclude[]=exporter", ["peers"], False),
         ):
             chosen = None if names is None else frozenset(names)
-            self.assertEqual(CollectorFilter(chosen, has_own), of(query), query)
+            self.assertEqual((chosen, has_own), of(query), query)
 
     def test_bad(self) -> None:
         """Unknown names and both parameters at once are refused with a reason."""
@@ -51,7 +51,7 @@ class ChosenTests(SynchronousTestCase):
             error = self.assertRaises(ValueError, of, query)
             self.assertEqual(line, str(error), query)
         own = collector_filter({b"exclude[]": [b"exporter"]}, ())
-        self.assertEqual(CollectorFilter(has_own=False), own)
+        self.assertEqual((None, False), own)
         peers = {b"collect[]": [b"peers"]}
         error = self.assertRaises(ValueError, collector_filter, peers, ())
         line = "collect[]: 'peers': name an account (account=NAME)"
