@@ -1,11 +1,13 @@
-"""`/sd`: the peers as targets, for Prometheus' HTTP service discovery.
+"""`/sd` and `/sd/accounts`: targets for Prometheus' HTTP service discovery.
 
 An unknown list is never sent as an empty one: Prometheus would drop its targets, and
 with them their `up`. After a 503 Prometheus keeps the targets that it has.
 """
 
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from ipaddress import IPv6Address
 from urllib.parse import urlencode
 from weakref import WeakKeyDictionary
 
@@ -15,7 +17,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.refresh.network import AccountNetwork
-from api_exporter.serving.page import error_line
+from api_exporter.serving.page import TextPage, error_line, visible_accounts
 from api_exporter.web.account_page import AccountPage, Networks
 from api_exporter.web.context import SiteContext
 from api_exporter.web.peer_table import (
@@ -178,3 +180,61 @@ def _port(text: str) -> int:
 def _text(raw: bytes) -> str:
     """Decode a value; invalid UTF-8 is replaced, as in the records."""
     return raw.decode("utf-8", "replace")
+
+
+_ADDRESS = re.compile(
+    r"(?:[A-Za-z0-9_.-]{1,253}|\[(?P<ip>[0-9A-Fa-f:.]{2,45})\])(?::(?P<port>\d{1,5}))?"
+)
+
+
+class AccountTargets(TextPage):
+    """`/sd/accounts`: one target per account, each this exporter with `?account=NAME`.
+
+    Facts: docs/http_sd.md of Prometheus. A label that begins with `__param_` becomes a
+    parameter of the scrape.
+    """
+
+    media_type = b"application/json"
+
+    def __init__(self, accounts: Iterable[str], *, metrics_path: str) -> None:
+        super().__init__()
+        self._accounts = accounts
+        self._metrics_path = metrics_path
+
+    def text(self, request: Request) -> str:
+        """Return a JSON list; the address is the query's, else the Host header's."""
+        hosts = request.requestHeaders.getRawHeaders(b"host", [])
+        addresses = request.args.get(b"address") or hosts
+        address = b",".join(addresses).decode("ascii", "replace")
+        if set(request.args) - {b"address"} or not _is_address(address):
+            return error_line(
+                request,
+                400,
+                "Request /sd/accounts or /sd/accounts?address=HOST:PORT, where the"
+                " address is that of this exporter.",
+            ).decode()
+        visible, extra_labels = visible_accounts(request), {}
+        if self._metrics_path != "/metrics":
+            extra_labels["__metrics_path__"] = self._metrics_path
+        if request.isSecure():
+            extra_labels["__scheme__"] = "https"
+        targets = [
+            {
+                "targets": [address],
+                "labels": {"__param_account": name, "account": name, **extra_labels},
+            }
+            for name in self._accounts
+            if name in visible
+        ]
+        return json.dumps(targets) + "\n"
+
+
+def _is_address(address: str) -> bool:
+    match = _ADDRESS.fullmatch(address)
+    if match is None or not 0 < int(match["port"] or 80) < 65536:
+        return False
+    try:
+        IPv6Address(match["ip"] or "::")
+    except ValueError:
+        return False
+    return True

@@ -9,7 +9,7 @@ from twisted.web.server import Request
 from api_exporter.serving.page import error_line
 from api_exporter.web.account_page import Networks
 from api_exporter.web.context import PROFILES_PATH, RUNBOOKS_PATH, SiteContext
-from api_exporter.web.discovery import Discovery
+from api_exporter.web.discovery import AccountTargets, Discovery
 from api_exporter.web.metrics import Metrics
 from api_exporter.web.probes import Health, Ready
 from api_exporter.web.runbooks import Runbooks
@@ -111,8 +111,6 @@ def tree(networks: Networks, context: SiteContext, *, lookup: bool = False) -> T
         context.metrics_path.strip("/"): Metrics(networks, context),
     }
     if "" not in networks:
-        from api_exporter.web.accounts import AccountTargets  # noqa: PLC0415
-
         metrics_path = context.metrics_path
         pages["sd/accounts"] = AccountTargets(networks, metrics_path=metrics_path)
     if lookup:

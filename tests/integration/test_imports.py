@@ -7,7 +7,7 @@ from tests.integration.exporter import ExporterTestCase
 from tests.integration.programs import environment
 
 OPTIONAL = {
-    *("demo", "logs", "web.accounts", "web.lookup", "web.pprof"),
+    *("demo", "logs", "web.lookup", "web.pprof"),
     *("access.authorization", "access.tls", "yaml"),
 }
 """Modules that only a setting or an option needs."""
@@ -75,7 +75,7 @@ class ImportTests(ExporterTestCase):
             ("", {"EVENTS_FILE": "x"}, {"logs"}),
             ("", {"ACCESS_LOG_METRICS": "true"}, {"logs"}),
             ("", {"LOOKUP": "true"}, {"web.lookup"}),
-            ("", {"ACCOUNTS_DIR": str(accounts)}, {"web.accounts"}),
+            ("", {"ACCOUNTS_DIR": str(accounts)}, set()),
             ("", {"WEB_BEARER_TOKENS_FILE": str(tokens)}, {"access.authorization"}),
             ("", {"WEB_CONFIG_FILE": str(web)}, {"access.authorization", "yaml"}),
         ):
