@@ -33,9 +33,16 @@ from api_exporter.daemon import logs
 from api_exporter.daemon.process import start_error
 from api_exporter.daemon.threads import install_name_resolver
 from api_exporter.refresh.network import AccountNetwork
+from api_exporter.report import words
 from api_exporter.report.account import account_entry
-from api_exporter.report.document import AccountEntry, Document, document_of
-from api_exporter.report.lines import problem_lines, resource_lines
+from api_exporter.report.document import (
+    AccountEntry,
+    Document,
+    FindingEntry,
+    ResourceEntry,
+    document_of,
+)
+from api_exporter.report.verdict import STATE_MEANINGS
 from api_exporter.serving.listener import bind_problems
 from api_exporter.settings.addresses import Address, EndpointDescription
 from api_exporter.settings.definitions import AccountSettings
@@ -45,6 +52,7 @@ from api_exporter.web.runbooks import runbooks_address
 
 if TYPE_CHECKING:
     from api_exporter.access.control import AccessControl
+
 
 SIGPIPE_STATUS = 128 + signal.SIGPIPE
 """The exit status that a shell reports after SIGPIPE."""
@@ -298,3 +306,53 @@ def _print(lines: Iterable[str]) -> None:
     # Line by line: one large write raises no error if the reader closes the pipe.
     for line in lines:
         sys.stdout.write(f"{line}\n")
+
+
+_ROW = "{:<34}  {:<12}  {:>7}  {:>7}"
+
+
+def resource_lines(entry: AccountEntry) -> Iterator[str]:
+    """Yield a table of the resources."""
+    yield f"reachable: {'yes' if entry.reachable else 'no'}"
+    yield _ROW.format("path", "outcome", "records", "ms")
+    for one in entry.resources:
+        cells = ("" if n is None else n for n in (one.records, one.milliseconds))
+        yield _ROW.format(one.path, one.reason or one.state, *cells).rstrip()
+
+
+def problem_lines(entry: AccountEntry, runbooks: str) -> Iterator[str]:
+    """Yield problems of reading, then all findings."""
+    for one in entry.resources:
+        yield from _record_lines(one)
+    for failure in entry.failures:
+        advice = f" {failure.advice}" if failure.advice else ""
+        names = words.few(failure.resources)
+        yield f"{names}: {failure.error.rstrip('.')}.{advice}"
+    for state in ("waiting", "held_back"):
+        if any(one.state == state for one in entry.resources):
+            yield f"{state}: {STATE_MEANINGS[state]}."
+    yield f"needs attention: {entry.no_findings or ''}".rstrip()
+    yield from map(finding_line, entry.findings)
+    if any(finding.alert for finding in entry.findings):
+        yield f"what to do: see the section of the name in brackets in {runbooks}"
+    if entry.unchecked:
+        yield words.unchecked(entry)
+
+
+def finding_line(finding: FindingEntry) -> str:
+    parts = (
+        f"{finding.severity}: {finding.sentence}",
+        finding.when and f"– {finding.when}",
+        finding.alert and f"[{finding.alert}]",
+    )
+    return " ".join(filter(None, parts))
+
+
+def _record_lines(one: ResourceEntry) -> Iterator[str]:
+    """Yield lines about rejected records, and about unknown fields and values."""
+    for problem in one.problems:
+        yield f"left out: {one.resource}{problem}"
+    if omitted := one.rejected - len(one.problems):
+        yield f"left out: {omitted} more of {one.resource}"
+    if one.unknown:
+        yield f"unknown to this version: {one.resource}: {', '.join(one.unknown)}"

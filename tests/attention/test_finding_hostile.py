@@ -6,11 +6,11 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finding import MAX_NAME_LENGTH, safe_line
+from api_exporter.checking.report import finding_line
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import NetBirdAccount, NetBirdSettings
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.report.account import finding_entry
-from api_exporter.report.lines import finding_line
 from api_exporter.subjects.networks import Network, NetworkResource, NetworkRouter
 from api_exporter.subjects.reverse_proxy import ProxyCluster, ProxyService
 from api_exporter.subjects.routes import Route

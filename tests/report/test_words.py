@@ -4,9 +4,9 @@ from types import MappingProxyType
 
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.checking.report import finding_line, problem_lines
 from api_exporter.report import words
 from api_exporter.report.account import account_entry
-from api_exporter.report.lines import finding_line, problem_lines
 from api_exporter.subjects.watch import FindingList, KeptFindings
 from tests.web.status.test_pages_findings import KIND, finding, of
 from tests.web.watched import NOON, Watched
