@@ -17,7 +17,7 @@ from api_exporter.settings.definitions import (
 )
 from api_exporter.settings.errors import ConfigurationError, unexpanded
 from api_exporter.settings.parsers import STANDARD_OUTPUT
-from api_exporter.settings.proxy_selection import DIRECT, select_proxy
+from api_exporter.settings.proxy import DIRECT, select_proxy
 from api_exporter.settings.setting import absolute_path
 from api_exporter.settings.shard import Shard
 from api_exporter.settings.spelling import closest

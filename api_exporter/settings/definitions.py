@@ -26,8 +26,7 @@ from api_exporter.settings.certificate import (
     certificate_file,
     key_file,
 )
-from api_exporter.settings.proxy import Proxy, proxy_or_none
-from api_exporter.settings.proxy_selection import ProxySelection
+from api_exporter.settings.proxy import Proxy, ProxySelection, proxy_or_none
 from api_exporter.settings.setting import HTTPS, setting, settings_of
 from api_exporter.settings.shard import Shard, shard
 from api_exporter.settings.token import Token, TokenFile, parse_token, token_file

@@ -27,7 +27,7 @@ from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError, quote_value
 from api_exporter.settings.inherited import is_harmful
 from api_exporter.settings.options import Options
-from api_exporter.settings.proxy_selection import no_proxy_warnings
+from api_exporter.settings.proxy import no_proxy_warnings
 from api_exporter.settings.setting import HTTPS, absolute_path
 from api_exporter.settings.spelling import closest
 from api_exporter.subjects.table import COLLECTORS

@@ -75,7 +75,7 @@ class UpstreamAgent:
             bounded = BoundedEndpoint(to_proxy, BoundedConnection)
             self._forwarding_agent = ProxyAgent(bounded, reactor, pool)
             if proxy.login is not None:
-                self._credentials = proxy.login.header.reveal().encode("ascii")
+                self._credentials = proxy.login.reveal().encode("ascii")
         self._agent: IAgent = Agent.usingEndpointFactory(reactor, self, pool)
 
     def endpointForURI(self, uri: URI) -> IStreamClientEndpoint:

@@ -79,7 +79,9 @@ class Client(Service):
                 timeout=settings.http_timeout,
                 attempts=settings.api_retry_attempts,
                 route=str(route),
-                secrets=() if route.proxy is None else tuple(route.proxy.secrets()),
+                secrets=tuple(s.reveal() for s in route.proxy.secrets)
+                if route.proxy
+                else (),
                 account=settings.upstream_account or "",
             ),
             clocks=clocks,

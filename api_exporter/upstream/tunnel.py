@@ -90,7 +90,7 @@ def connect_request(host: str, port: int, proxy: Proxy) -> bytes:
         f"User-Agent: {_USER_AGENT}",
     ]
     if proxy.login is not None:
-        lines.append(f"Proxy-Authorization: {proxy.login.header.reveal()}")
+        lines.append(f"Proxy-Authorization: {proxy.login.reveal()}")
     return "".join(f"{line}\r\n" for line in (*lines, "")).encode("ascii")
 
 

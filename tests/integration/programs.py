@@ -16,7 +16,7 @@ from socketserver import BaseServer
 from unittest import SkipTest, TestCase
 
 from api_exporter.settings.definitions import SETTINGS
-from api_exporter.settings.proxy_selection import VARIABLES
+from api_exporter.settings.proxy import VARIABLES
 from tests import THOROUGH
 
 ROOT = Path(__file__).resolve().parents[2]

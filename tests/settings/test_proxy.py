@@ -39,7 +39,7 @@ class ProxyTests(SynchronousTestCase):
         assert found.login is not None
         plain = f"{user}:{password}".encode(errors="replace")
         wanted = f"Basic {b64encode(plain).decode()}"
-        self.assertEqual(wanted, found.login.header.reveal())
+        self.assertEqual(wanted, found.login.reveal())
 
     def test_secrets(self) -> None:
         """The password is secret in each form, unless it is short."""
@@ -51,7 +51,7 @@ class ProxyTests(SynchronousTestCase):
                 {b64encode(b"me:c4n@ry").decode(), "c4n@ry", "c4n%40ry"},
             ),
         ):
-            self.assertEqual(secrets, set(proxy(text).secrets()))
+            self.assertEqual(secrets, {s.reveal() for s in proxy(text).secrets})
 
     def test_unseen(self) -> None:
         """No text form of the proxy contains user or password."""

@@ -11,8 +11,7 @@ from msgspec import Struct, convert
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings import parsers
-from api_exporter.settings.proxy import Proxy, proxy
-from api_exporter.settings.proxy_selection import DIRECT, excluded, select_proxy
+from api_exporter.settings.proxy import DIRECT, Proxy, excluded, proxy, select_proxy
 
 URL = "https://api.example"
 
@@ -38,7 +37,7 @@ def written(proxy: Proxy | None) -> str:
         return ""
     login = ""
     if proxy.login is not None:
-        packed = proxy.login.header.reveal().removeprefix("Basic ")
+        packed = proxy.login.reveal().removeprefix("Basic ")
         login = b64decode(packed).decode() + "@"
     return f"http://{login}{proxy}"
 

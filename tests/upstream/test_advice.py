@@ -6,7 +6,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.ports import REASONS, UpstreamError
 from api_exporter.settings.definitions import SETTINGS
-from api_exporter.settings.proxy_selection import VARIABLES
+from api_exporter.settings.proxy import VARIABLES
 from api_exporter.upstream.advice import ADVICE, advice
 
 
