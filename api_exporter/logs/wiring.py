@@ -16,9 +16,8 @@ from api_exporter.logs.audit_cursor import AuditCursor
 from api_exporter.logs.journal import Journal
 from api_exporter.logs.listing import NANOSECONDS_PER_SECOND
 from api_exporter.logs.log_cursor import LogCursor
-from api_exporter.logs.output import Output
 from api_exporter.logs.position import CountedPosition, Position
-from api_exporter.logs.sinks import FileSink, NullSink, OutputSink, Sink
+from api_exporter.logs.sinks import FileSink, NullSink, Output, OutputSink, Sink
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Compute, Now
 from api_exporter.refresh.log import Log

@@ -13,9 +13,8 @@ from api_exporter.logs.audit_cursor import MAX_EVENTS, AuditCursor
 from api_exporter.logs.journal import MAX_UNREADABLE, Journal
 from api_exporter.logs.lines import event_line
 from api_exporter.logs.listing import NANOSECONDS_PER_SECOND, LogRow, event_key
-from api_exporter.logs.output import PIPE_WRITE_BYTES, Output
 from api_exporter.logs.position import Position
-from api_exporter.logs.sinks import READER_TIMEOUT, OutputSink
+from api_exporter.logs.sinks import PIPE_WRITE_BYTES, READER_TIMEOUT, Output, OutputSink
 from tests.logs import body, shared
 from tests.logs.paging import START, Table, number
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.logs.output import Output
+from api_exporter.logs.sinks import Output
 from tests.logs import limited
 
 LINE = b"x" * 999 + b"\n"
