@@ -1,6 +1,6 @@
 """Types that pure modules and modules with input or output share; no logic."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Container
 from typing import Literal, ParamSpec, Protocol, TypeVar, get_args
 
 from msgspec import Struct
@@ -173,3 +173,17 @@ class Attempt(Struct, frozen=True, kw_only=True):
     unsent: bool = False
     request_id: str = ""
     cure: str = ""
+
+
+Accounts = Container[str]
+"""The accounts that a client may see. The default is none."""
+
+
+class _EveryAccount:
+    def __contains__(self, name: object) -> bool:
+        return True
+
+
+ALL_ACCOUNTS: Accounts = _EveryAccount()
+
+NO_ACCOUNTS: Accounts = frozenset()

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
+from api_exporter.ports import ALL_ACCOUNTS, Accounts
 
 Decision = Literal["full", "status_only", "unauthorized", "forbidden", "not_found"]
 """The response: the page; its status alone; 401; 403; 404."""

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from api_exporter.access.reloading import ReadFile, unreadable
 from api_exporter.plurals import with_noun
-from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
+from api_exporter.ports import ALL_ACCOUNTS, Accounts
 from api_exporter.settings.errors import ConfigurationError
 
 MIN_LENGTH = 16

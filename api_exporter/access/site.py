@@ -13,10 +13,10 @@ from twisted.web.server import NOT_DONE_YET, Request
 from api_exporter.access.authorization import Decision, authorize
 from api_exporter.access.control import AccessControl
 from api_exporter.access.passwords import QueueFull
+from api_exporter.ports import ALL_ACCOUNTS, Accounts
 from api_exporter.serving.channel import BodilessRequest, client_host
 from api_exporter.serving.page import ACCOUNT_NOT_FOUND, ErrorPage, forbid_caching
 from api_exporter.serving.site import BoundedSite
-from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 from api_exporter.telemetry.process import (
     register_reload_gauge,
     register_unauthorized_counter,

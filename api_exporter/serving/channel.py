@@ -17,7 +17,7 @@ from twisted.web import http
 from twisted.web.http_headers import Headers
 from twisted.web.server import Request
 
-from api_exporter.serving.visibility import NO_ACCOUNTS, Accounts
+from api_exporter.ports import NO_ACCOUNTS, Accounts
 
 MAX_UNSENT_BYTES = 256 * 1024
 """Unsent bytes that the kernel keeps for a connection; by default, megabytes."""

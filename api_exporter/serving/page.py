@@ -3,7 +3,7 @@
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
-from api_exporter.serving.visibility import NO_ACCOUNTS, Accounts
+from api_exporter.ports import NO_ACCOUNTS, Accounts
 
 ACCOUNT_NOT_FOUND = "There is no such account."
 """The message for an account that does not exist, or that the client may not see."""

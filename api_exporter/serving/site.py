@@ -11,9 +11,9 @@ from twisted.web import http
 from twisted.web.resource import IResource
 from twisted.web.server import Request, Site
 
+from api_exporter.ports import ALL_ACCOUNTS
 from api_exporter.serving.channel import BodilessRequest, Channel, client_host
 from api_exporter.serving.page import ErrorPage
-from api_exporter.serving.visibility import ALL_ACCOUNTS
 
 STOP_GRACE = 5.0
 """Seconds for which a stop waits for requests under way."""

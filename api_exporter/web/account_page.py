@@ -6,6 +6,7 @@ from functools import partial
 
 from twisted.web.server import Request
 
+from api_exporter.ports import ALL_ACCOUNTS
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.report.document import Document
 from api_exporter.serving.page import (
@@ -14,7 +15,6 @@ from api_exporter.serving.page import (
     error_line,
     visible_accounts,
 )
-from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.web.context import SiteContext
 
 Networks = Mapping[str, AccountNetwork]

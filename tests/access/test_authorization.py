@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.access.authorization import PROBE_PATHS, Decision, authorize
-from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
+from api_exporter.ports import ALL_ACCOUNTS, Accounts
 
 ACME = frozenset({"acme"})
 

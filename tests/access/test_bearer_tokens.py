@@ -6,7 +6,7 @@ from pathlib import Path
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.access.bearer_tokens import Tokens, load_tokens
-from api_exporter.serving.visibility import ALL_ACCOUNTS
+from api_exporter.ports import ALL_ACCOUNTS
 from api_exporter.settings.errors import ConfigurationError
 
 SECRET = "t0ken-that-is-long-enough"

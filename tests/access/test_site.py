@@ -17,10 +17,10 @@ from twisted.web.server import Request
 from api_exporter.access.control import load
 from api_exporter.access.passwords import MAX_WAITING, matches
 from api_exporter.access.site import ProtectedSite
+from api_exporter.ports import ALL_ACCOUNTS
 from api_exporter.serving.channel import BodilessRequest
 from api_exporter.serving.page import TextPage
 from api_exporter.serving.site import RESERVED_CONNECTIONS
-from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.settings.environment import read_settings
 from tests.access.folder import DAMAGED, HASH, SERVER, Folder
 from tests.access.test_tls import client, with_certificate

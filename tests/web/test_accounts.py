@@ -8,10 +8,9 @@ from twisted.internet.task import Clock
 from twisted.web.resource import IResource, Resource
 from twisted.web.server import Request
 
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import ALL_ACCOUNTS, Accounts, UpstreamError
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving.site import BoundedSite
-from api_exporter.serving.visibility import ALL_ACCOUNTS, Accounts
 from api_exporter.telemetry.account import accounts_summary
 from api_exporter.telemetry.process import register_account_gauges
 from api_exporter.web.context import SiteContext

@@ -5,8 +5,8 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.ports import ALL_ACCOUNTS
 from api_exporter.serving.site import BoundedSite
-from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.web import context
 from api_exporter.web.context import MAX_WAIT_SECONDS, STALLED_SECONDS, TTL, TTLCache
 from tests.logbook import logbook

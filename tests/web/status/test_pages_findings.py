@@ -3,8 +3,8 @@
 import re
 
 from api_exporter.attention.finding import Finding, FindingKind
+from api_exporter.ports import ALL_ACCOUNTS
 from api_exporter.report.words import NO_PROBLEM
-from api_exporter.serving.visibility import ALL_ACCOUNTS
 from api_exporter.subjects.watch import FindingList, KeptFindings
 from tests.web.served import ServedTestCase, header
 from tests.web.test_accounts import Knowing

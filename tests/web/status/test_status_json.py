@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from api_exporter.collectors.collector import MetricFilter
 from api_exporter.netbird.facts.personal import PERSONAL
-from api_exporter.ports import UpstreamError
+from api_exporter.ports import ALL_ACCOUNTS, UpstreamError
 from api_exporter.report.formatting import instant
-from api_exporter.serving.visibility import ALL_ACCOUNTS
 from tests.web.served import ServedTestCase
 from tests.web.test_accounts import Knowing, several
 from tests.web.watched import Watched, lost_routes
