@@ -1,6 +1,7 @@
 """Types that pure modules and modules with input or output share; no logic."""
 
 from collections.abc import Awaitable, Callable, Container
+from dataclasses import KW_ONLY, dataclass
 from typing import Literal, ParamSpec, Protocol, TypeVar, get_args
 
 from msgspec import Struct
@@ -35,6 +36,7 @@ REASONS: tuple[Reason, ...] = get_args(Reason)
 """The reasons of failed refreshes: a closed set, because they become a label."""
 
 
+@dataclass(eq=False)
 class UpstreamError(Exception):
     """The failure of a request to the upstream; its text is for log and status page.
 
@@ -48,28 +50,19 @@ class UpstreamError(Exception):
         cure: what to do about it, "" if the advice of the reason fits.
     """
 
-    def __init__(
-        self,
-        reason: Reason,
-        message: str,
-        *,
-        retryable: bool = False,
-        retry_after: float | None = None,
-        unsent: bool = False,
-        unsupported: bool = False,
-        server_message: str = "",
-        request_id: str = "",
-        cure: str = "",
-    ) -> None:
-        super().__init__(message)
-        self.reason = reason
-        self.retryable = retryable
-        self.retry_after = retry_after
-        self.unsent = unsent
-        self.unsupported = unsupported
-        self.server_message = server_message
-        self.request_id = request_id
-        self.cure = cure
+    reason: Reason
+    message: str
+    _: KW_ONLY
+    retryable: bool = False
+    retry_after: float | None = None
+    unsent: bool = False
+    unsupported: bool = False
+    server_message: str = ""
+    request_id: str = ""
+    cure: str = ""
+
+    def __str__(self) -> str:
+        return self.message
 
     @property
     def text_with_request_id(self) -> str:
