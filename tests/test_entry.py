@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter import cli, entry
-from api_exporter.checking.health_request import HEALTH_USAGE
+from api_exporter.checking.health import HEALTH_USAGE
 from api_exporter.version import this_build
 
 

@@ -12,14 +12,9 @@ from threading import Thread
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.checking import health
-from api_exporter.checking.health import main, running_at
-from api_exporter.checking.health_request import (
-    HEALTH_USAGE,
-    NoRequest,
-    own_url,
-    targets,
-)
+from api_exporter.checking.health import HEALTH_USAGE, main, own_url, parse, running_at
 from api_exporter.settings.addresses import parse_addresses
+from api_exporter.settings.errors import ConfigurationError
 from tests.integration.exporter import key_and_certificate
 from tests.integration.programs import free_port
 
@@ -210,7 +205,7 @@ class WhereTests(HealthTestCase):
     def test_seconds(self) -> None:
         """A request has ten seconds, unless the command states others."""
         for words, seconds in (([], 10.0), (["", "2.5"], 2.5)):
-            self.assertEqual(seconds, targets(None, words, {}, page="/health")[1])
+            self.assertEqual(seconds, parse(["--health", *words], {})[1])
 
     def test_cannot_ask(self) -> None:
         """An impossible request is critical, in one line with the reason."""
@@ -233,7 +228,9 @@ class WhereTests(HealthTestCase):
             start = f"CRITICAL: {words}"
             self.assertEqual((2, start), (status, line[: len(start)]))
         words = "has no address that --health can request: add a URL"
-        error = self.assertRaises(NoRequest, own_url, {"LISTEN_ADDRESS": systemd})
+        error = self.assertRaises(
+            ConfigurationError, own_url, {"LISTEN_ADDRESS": systemd}
+        )
         self.assertEqual(f"LISTEN_ADDRESS={systemd} {words}", str(error))
         line = "CRITICAL: LISTEN_ADDRESS is not allowed: write host:port"
         self.assertEqual((2, line), self.asked(LISTEN_ADDRESS="?"))
