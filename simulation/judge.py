@@ -263,6 +263,7 @@ class AccountJudge:
         if first > begin + 1.0:  # Time made it true, or something hid it.
             peers = self._known.accepted[PEERS]
             begin = next((reading.at for reading in peers if reading.at >= first), inf)
+            others = [one for one in finder.reads if one != PEERS]
         begin = max(begin, self._world.computed_at)
         asked = max((self._asked(one, begin) for one in others), default=begin)
         return min(begin + MAX_WAIT + SLOW_COMPUTATION, asked + PROMPT)
