@@ -191,7 +191,7 @@ class Connector:
     def _connect(self) -> None:
         protocol = self._factory.buildProtocol(self.getDestination())
         if protocol is not None:
-            self._machine.link(self._machine, self._machine.server, protocol)
+            Link(self._machine, self._machine.server, protocol)
 
 
 class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such method
@@ -205,13 +205,11 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         compute_thread: the thread of the exporter's computations.
         compute: computes in this thread.
         log_threads: the threads that write logs.
-        link: makes a connection to the server.
         request_headers: further headers of requests for the exporter's pages.
         ports: listening ports by number.
         links: open connections.
     """
 
-    link: type[Link] = Link
     request_headers = ""
 
     def __init__(

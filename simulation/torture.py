@@ -19,14 +19,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import bcrypt
 from msgspec import Struct
-from twisted.internet.error import (
-    CannotListenError,
-    ConnectBindError,
-    ConnectionLost,
-    getConnectError,
-)
 from twisted.internet.interfaces import IHostnameResolver
-from twisted.internet.protocol import Factory
 from twisted.logger import globalLogBeginner, globalLogPublisher
 from twisted.python.threadpool import ThreadPool
 
@@ -35,19 +28,15 @@ from api_exporter.daemon.threads import daemon_threads
 from api_exporter.ports import Compute
 from api_exporter.refresh.compute import ComputeThread
 from api_exporter.service import Configuration, load_access
-from api_exporter.serving.listener import ListenError
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.options import Options
-from simulation.faults import ERRORS, Faults, Site, error
+from simulation.faults import ERRORS, Faults, Site
 from simulation.invariants import Checks
-from simulation.link import Link
 from simulation.logs import LogFile
-from simulation.machine import Machine, Port
+from simulation.machine import Machine
 from simulation.run import MEMORY_FOLDER
-from simulation.upstream import Upstream
 from simulation.world import LOGS, NAMES, Violation, World
-from tools.correctness import record_result
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -92,50 +81,15 @@ class Outcome(Struct, frozen=True):
     problem: str
 
 
-class FragileServer:
-    """The simulated API behind connections that may fail."""
-
-    def __init__(self, upstream: Upstream, faults: Faults) -> None:
-        self.respond = upstream.respond
-        self.faults = faults
-
-    def connection_state(self) -> str | Exception:
-        """See `link.Server`."""
-        if not (name := self.faults.failure("connect", HOST)):
-            return "open"
-        problem = error(name)
-        if name in {"EMFILE", "ENFILE"}:
-            return ConnectBindError(*problem.args)
-        connecting: Exception = getConnectError(problem)
-        return connecting
-
-
-class FragileLink(Link):
-    """A connection that may be lost during a response."""
-
-    _path = ""
-
-    def _request(self, head: str) -> None:
-        self._path = head.split()[1].partition("?")[0]
-        super()._request(head)
-
-    def _deliver(self, data: bytes) -> None:
-        assert isinstance(self._machine, FragileMachine)
-        if name := self._machine.faults.failure("receive", self._path):
-            self._close(ConnectionLost(error(name)))
-        else:
-            super()._deliver(data)
-
-
 class FragileMachine(Machine):
     """A machine whose calls may fail."""
 
-    link = FragileLink
     request_headers = f"Authorization: Basic {LOGIN}\r\n"
 
     def __init__(self, world: "FragileWorld") -> None:
-        server = FragileServer(world.upstream, world.faults)
-        super().__init__(world.seconds(), server, lambda do: do(), lambda: 0.001)
+        super().__init__(
+            world.seconds(), world.upstream, lambda do: do(), lambda: 0.001
+        )
         vars(threads)["getaddrinfo"] = self._look_up
 
         def in_pool(pool: ThreadPool, *args: Any) -> None:
@@ -180,13 +134,6 @@ class FragileMachine(Machine):
     def _look_up(self, _host: str, port: int, *_: object) -> list[tuple[object, ...]]:
         self.faults.check("resolve", HOST)
         return [(2, 1, 6, "", ("192.0.2.7", port))]
-
-    def listenTCP(
-        self, port: int, factory: Factory, backlog: int = 50, interface: str = ""
-    ) -> Port:
-        if name := self.faults.failure("listen", f"port {port}"):
-            raise CannotListenError(interface, port, error(name))
-        return super().listenTCP(port, factory, backlog, interface)
 
     def get(self, path: str, encoding: str = "identity") -> tuple[int, bytes]:
         """Return status and body of a page, for a client with a password."""
@@ -259,13 +206,6 @@ class FragileWorld(World):
         options["config"] = str(self.folder / "exporter.conf")
         return loader.load(options, {})
 
-    def start(self) -> None:
-        try:
-            super().start()
-        except ListenError as problem:
-            self.history.note("start", f"in vain: {problem}")
-            self._end_process()
-
     def _end_process(self) -> None:
         super()._end_process()
         self._plan.clear()  # It starts again soon.
@@ -282,9 +222,7 @@ class FragileWorld(World):
             ("scrape", self.scrape, 1.0),
             ("reload", self._replace_files, 40.0),
             ("scrape again", self.scrape, 1.0),
-            ("rows", self._add, 65.0),
-            ("rotation of events", lambda: self._rotate_log("alpha.events"), 65.0),
-            ("rotation of rows", lambda: self._rotate_log("alpha.access"), 100.0),
+            ("rows", self._add, 100.0),
         ):
             self.faults.step = step
             action()
@@ -298,8 +236,6 @@ class FragileWorld(World):
         self._run_until(self.seconds() + 100.0)
         self._check_refreshed()
         self._terminate()
-        self._run_until(self.seconds())
-        self._check_rows()
 
     def _run_until(self, at: float) -> None:
         counting = self.faults.counting
@@ -326,11 +262,6 @@ class FragileWorld(World):
             self.account(name).events.add(3)
         self.account("alpha").requests.add(5)
 
-    def _rotate_log(self, name: str) -> None:
-        self.logs[name].rotate(self.step)
-        self._reload()
-        self._add()
-
     def _check_refreshed(self) -> None:
         if self.exporter is None:
             raise Violation("refreshes: the exporter does not run")
@@ -343,20 +274,6 @@ class FragileWorld(World):
             if (found := self.exporter.machine.get(path)[0]) != 200:
                 raise Violation(f"refreshes: {path} is {found}")
         self.faults.counting = counting
-
-    def _check_rows(self) -> None:
-        for name, lines in self.logs.items():
-            account, _, kind = name.partition(".")
-            log = self.account(account)
-            last = log.events.last if kind == "events" else log.requests.last
-            prefix = "" if kind == "events" else "row-"
-            expected = Counter(f"{prefix}{number}" for number in range(1, last + 1))
-            found = Counter(lines.read()[0])
-            later = (log.events if kind == "events" else log.requests).recent
-            missing = set(expected - found) - later(self.clock() - 120.0)
-            twice = found - expected
-            if twice or missing:
-                raise Violation(f"rows: {name}: twice {twice}, missing {missing}")
 
 
 def play(site: Site | None = None, name: str = "") -> Outcome:
@@ -412,9 +329,6 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one call of each kind")
     parser.add_argument("--only", metavar="TEXT", default="", help="places with a text")
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument(
-        "--record", action="store_true", help="into tools/correctness.json"
-    )
     options = parser.parse_args()
     globalLogBeginner.beginLoggingTo([], redirectStandardIO=False, discardBuffer=True)
     begin = time.monotonic()
@@ -436,10 +350,7 @@ def main() -> None:
                 where = f"{site.step}: {site.kind} at {site.place}: {name}"
                 print(f"{where}: {problem}\n", flush=True)
     for kind in visited:
-        figures = {"sites": sites[kind], "visited": visited[kind]}
-        print(f"{kind}: {figures}, broken {broken[kind]}")
-        if options.record:
-            record_result("torture", kind, **figures, broken=broken[kind])
+        print(f"{kind}: {visited[kind]} at {sites[kind]} sites, broken {broken[kind]}")
     print(
         f"{sites.total()} sites, {visited.total()} failures, {broken.total()} broken,"
         f" {time.monotonic() - begin:.0f} s"

@@ -38,7 +38,7 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "access": ("access/*.py", ("web", "serving")),
     "attention": ("attention/*.py", ("subjects", "test_documents", "web/status")),
     "checking": ("checking/*.py", ("test_cli",)),
-    "collectors": ("collectors/*.py", ("reference", "test_documents", "test_golden")),
+    "collectors": ("collectors/*.py", ("reference", "test_documents")),
     "daemon": ("daemon/*.py", ("test_service", "settings")),
     "demo": ("demo/*.py", ("company", "test_service")),
     "logs": ("logs/*.py", ("test_service", "telemetry")),
@@ -60,7 +60,7 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
         "subjects/**/*.py",
         (
             *("attention", "collectors", "company", "netbird", "reference"),
-            *("checking/test_report", "test_documents", "test_golden", "test_roles"),
+            *("checking/test_report", "test_documents", "test_roles"),
             "web/status",
         ),
     ),
@@ -197,7 +197,9 @@ def chosen_tests(
     module = re.compile(rf"(from|import) {re.escape(child.dotted(path))}\b")
     folder = child.ROOT / "tests"
     modules = {
-        name for also in (room, *ROOMS[room][1]) for name in found(folder / also)
+        name
+        for also in (room, "test_golden", *ROOMS[room][1])
+        for name in found(folder / also)
     }
     modules.update(name for name in units() if module.search(source_of(name)))
     place = block(path, line)

@@ -393,13 +393,24 @@ def first_of_two(node: ast.AST, above: Above) -> Iterator[str]:
             _,
             ast.BoolOp(op=ast.Or(), values=[ast.Name() | ast.Attribute() as a, b]),
         ]:
-            if isinstance(b, ast.Name | ast.Attribute):
+            if isinstance(b, ast.Name | ast.Attribute) and not _is_truth(node, above):
                 yield f"({text(b)} or {text(a)})"
         case [_, ast.Dict(keys=[None, key, *keys], values=[first, second, *more])]:
             yield text(ast.Dict([key, None, *keys], [second, first, *more]))
         case [_, ast.Call(func=ast.Name(id="min" | "max" as name))]:
             other = "max" if name == "min" else "min"
             yield other + text(node).removeprefix(name)
+
+
+def _is_truth(node: ast.AST, above: Above) -> bool:
+    """Return whether only the truth of a value counts: then an order is none."""
+    for parent in reversed(above):
+        if not isinstance(parent, ast.BoolOp | ast.UnaryOp):
+            return getattr(parent, "test", None) is node or (
+                isinstance(parent, ast.comprehension) and node in parent.ifs
+            )
+        node = parent
+    return False
 
 
 def no_lock(node: ast.AST, _: Above) -> Iterator[str]:

@@ -215,7 +215,9 @@ class TableTests(SynchronousTestCase):
         )
 
     def test_headers(self) -> None:
-        """Five headers may be set, two of them to the toolkit's allowed values."""
+        """Five headers may be set, two of them to the toolkit's allowed values. An
+        empty one is not sent.
+        """
         good = {
             "Strict-Transport-Security": "max-age=31536000",
             "X-Content-Type-Options": "nosniff",
@@ -227,6 +229,9 @@ class TableTests(SynchronousTestCase):
         head = "http_server_config:\n  http2: false\n  headers:\n"
         self.assertEqual(good, self.folder.read(head + text).headers)
         self.assertEqual({}, self.folder.read(head).headers)
+        free = ("Strict-Transport-Security", "X-XSS-Protection", *[*good][-1:])
+        empty = "".join(f'    {name}: ""\n' for name in free)
+        self.assertEqual({}, self.folder.read(head + empty).headers)
 
     def test_hashes(self) -> None:
         """A hash that bcrypt would reject, or could never match, is refused."""

@@ -19,6 +19,7 @@ from api_exporter.demo.network import (
     RECORDED_AT,
     RecordedNetwork,
     bodies,
+    consumption,
     denials,
     usage,
 )
@@ -148,6 +149,10 @@ class AgentsTests(SynchronousTestCase):
                 and seconds(one["window_start_utc"]) == begin
             )
             self.assertEqual((used, at + 0.5), (row["tokens_input"], updated(row)))
+        before = "2025-11-07T22:00:00Z"  # one window before the last of the recording
+        ended = {"window_seconds": 3600, "window_start_utc": before, "tokens_input": 7}
+        [row] = consumption([ended], "", hour + 600)
+        self.assertEqual((7, hour - 0.5), (row["tokens_input"], updated(row)))
 
     def test_usage(self) -> None:
         """A month begins at its first day, and has no Sundays and not yet today."""

@@ -75,7 +75,8 @@ class PagesTests(SynchronousTestCase):
 
     def test_small(self) -> None:
         """A small page is compressed as a whole, so repeated text is saved."""
-        lines = "".join(f"{n:x}{n * n:x} {n}\n" for n in range(1000))
+        lines = "".join(f"{n:x}{n * n:x} {n}\n" for n in range(1500))
+        self.assertTrue(17_000 < len(lines) < 32_000, len(lines))
         for name in NAMES:
             self.pages.publish(name, page(lines))
         alone = len(piece(lines.encode()).deflated)

@@ -33,6 +33,15 @@ class DigestTests(SynchronousTestCase):
                 after == before, digests.digest(after) == digests.digest(before)
             )
 
+    def test_pieces(self) -> None:
+        """A body of two mebibytes is hashed at once; each piece of a longer counts."""
+        whole = b"a" * 2**21
+        self.assertEqual(1, len(digests.digest(whole)))
+        long = digests.digest(whole + b"a")
+        self.assertEqual(2, len(long))
+        for other in (b"b" + whole, whole + b"b", whole + b"aa"):
+            self.assertNotEqual(long, digests.digest(other))
+
     def test_other_order(self) -> None:
         """In other JSON than Go's, each time counts, also that of an offline peer."""
         for text in (

@@ -380,7 +380,7 @@ class ListenerTests(SynchronousTestCase):
             for end in [*ends, self.page.finish][::order]:
                 self.assertNoResult(stopped)
                 end()
-            reactor.advance(0.02)
+                reactor.advance(0.02)
             self.successResultOf(stopped)
 
     def test_unused_socket(self) -> None:

@@ -130,6 +130,16 @@ class OtherEffectTests(SynchronousTestCase):
         ):
             self.assertEqual(lines, self.lines(**more), more)
 
+    def test_one_with_metrics(self) -> None:
+        """One account with metrics is enough."""
+        accounts = Path(self.mktemp()).absolute()
+        accounts.mkdir()
+        for name, deny in (("a", "*"), ("b", "netbird_api_setup_key*")):
+            text = f"UPSTREAM_API_TOKEN={name}\nMETRICS_DENY='{deny}'\n"
+            (accounts / f"{name}.conf").write_text(text)
+        url = {"UPSTREAM_API_URL": "https://a.example", "ACCOUNTS_DIR": str(accounts)}
+        self.assertEqual([], [*unused_warnings(read_settings(url))])
+
 
 class PairsTests(SynchronousTestCase):
     def test_pairs(self) -> None:
