@@ -5,6 +5,7 @@ from functools import partial
 
 from OpenSSL.crypto import X509
 from twisted.internet.defer import Deferred
+from twisted.internet.endpoints import wrapClientTLS
 from twisted.internet.interfaces import IStreamClientEndpoint
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.web.client import URI, Agent, HTTPConnectionPool, ProxyAgent
@@ -23,7 +24,6 @@ from api_exporter.upstream.connection import (
     BoundedConnection,
     BoundedEndpoint,
     TlsConnection,
-    TlsEndpoint,
     tcp_endpoint,
 )
 
@@ -72,7 +72,7 @@ class UpstreamAgent:
 
             to_proxy = ProxyEndpoint(reactor, proxy, timeout)
             self._make_tunnel = partial(Tunnel, to_proxy, proxy)
-            bounded = BoundedEndpoint(to_proxy, BoundedConnection)
+            bounded = BoundedEndpoint(lambda: to_proxy, BoundedConnection)
             self._forwarding_agent = ProxyAgent(bounded, reactor, pool)
             if proxy.login is not None:
                 self._credentials = proxy.login.reveal().encode("ascii")
@@ -86,9 +86,11 @@ class UpstreamAgent:
         else:
             endpoint = self._make_tunnel(host, uri.port)
         if uri.scheme != b"https":
-            return BoundedEndpoint(endpoint, BoundedConnection)
-        secured = TlsEndpoint(endpoint, self._policy, uri.host, uri.port)
-        return BoundedEndpoint(secured, self._protocol)
+            return BoundedEndpoint(lambda: endpoint, BoundedConnection)
+        creator = partial(self._policy.creatorForNetloc, uri.host, uri.port)
+        return BoundedEndpoint(
+            lambda: wrapClientTLS(creator(), endpoint), self._protocol
+        )
 
     def request(
         self,

@@ -7,11 +7,7 @@ from typing import cast
 import idna
 from OpenSSL.crypto import X509
 from twisted.internet.defer import Deferred
-from twisted.internet.endpoints import (
-    HostnameEndpoint,
-    TCP4ClientEndpoint,
-    wrapClientTLS,
-)
+from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint
 from twisted.internet.interfaces import (
     IHandshakeListener,
     IProtocol,
@@ -23,7 +19,6 @@ from twisted.internet.interfaces import (
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.python.failure import Failure
-from twisted.web.iweb import IPolicyForHTTPS
 from zope.interface import implementer
 
 from api_exporter.ports import UpstreamError
@@ -128,11 +123,16 @@ class TlsConnection(BoundedConnection):
 
 @implementer(IStreamClientEndpoint)
 class BoundedEndpoint:
-    """An endpoint that wraps each protocol in a `BoundedConnection`."""
+    """An endpoint that wraps each protocol in a `BoundedConnection`.
+
+    Args:
+        endpoint: returns the one below; called for each connection, as the files of
+            certificates may have changed.
+    """
 
     def __init__(
         self,
-        endpoint: IStreamClientEndpoint,
+        endpoint: Callable[[], IStreamClientEndpoint],
         protocol: Callable[..., BoundedConnection],
     ) -> None:
         self._endpoint = endpoint
@@ -141,38 +141,10 @@ class BoundedEndpoint:
     def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
         bounding = WrappingFactory(factory)
         bounding.noisy, bounding.protocol = False, self._protocol
-        connected = self._endpoint.connect(bounding)
+        connected = self._endpoint().connect(bounding)
         return connected.addCallback(
             lambda bounded: cast("BoundedConnection", bounded).wrappedProtocol
         )
-
-
-@implementer(IStreamClientEndpoint)
-class TlsEndpoint:
-    """An endpoint with TLS over another endpoint.
-
-    Args:
-        policy: called for each connection, as its files may have changed.
-    """
-
-    def __init__(
-        self,
-        endpoint: IStreamClientEndpoint,
-        policy: IPolicyForHTTPS,
-        host: bytes,
-        port: int,
-    ) -> None:
-        self._endpoint = endpoint
-        self._policy = policy
-        self._host = host
-        self._port = port
-
-    def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
-        creator = self._policy.creatorForNetloc(self._host, self._port)
-        connected: Deferred[IProtocol] = wrapClientTLS(creator, self._endpoint).connect(
-            factory
-        )
-        return connected
 
 
 def _is_unusual(host: str) -> bool:

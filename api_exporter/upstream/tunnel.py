@@ -8,17 +8,15 @@ from functools import partial
 from typing import cast
 
 from twisted.internet import error
-from twisted.internet.defer import Deferred, fail, succeed
+from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import (
     IProtocol,
     IProtocolFactory,
     IStreamClientEndpoint,
     ITCPTransport,
-    ITransport,
 )
 from twisted.internet.posixbase import PosixReactorBase
-from twisted.internet.protocol import Factory, Protocol
-from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
+from twisted.internet.protocol import Factory, Protocol, connectionDone
 from twisted.python.failure import Failure
 from zope.interface import implementer
 
@@ -145,42 +143,42 @@ def _error(
 
 
 class _ConnectProtocol(Protocol):
+    """Sends the CONNECT request; afterwards, all data is that of another protocol.
+
+    Attributes:
+        opened: fires when the tunnel is open. Cancelling it aborts the connection.
+        inner: the protocol in the open tunnel.
+    """
+
+    inner: Protocol | None = None
+
     def __init__(self, proxy: Proxy, request: bytes) -> None:
         self._proxy = proxy
         self._request = request
         self._received = b""
-        self._ended = False
-        self._failure: Failure | None = None
-        self._waiting: Deferred[None] | None = None
-
-    def wait_until_open(self) -> Deferred[None]:
-        """Wait for the open tunnel. Cancelling the result aborts the connection."""
-        if not self._ended:
-            self._waiting = Deferred(self._give_up)
-            return self._waiting
-        return succeed(None) if self._failure is None else fail(self._failure)
+        self.opened: Deferred[None] = Deferred(self._give_up)
 
     def connectionMade(self) -> None:
         assert self.transport is not None
         self.transport.write(self._request)
 
     def dataReceived(self, data: bytes) -> None:
-        if self._ended:  # data that arrives before the abort takes effect
-            return
-        self._received += data
-        try:
-            if is_open(self._received, self._proxy):
-                self._end(None)
-        except UpstreamError:
-            self._refuse(Failure())
+        if self.inner is not None:
+            self.inner.dataReceived(data)
+        elif not self.opened.called:  # more may arrive before an abort takes effect
+            self._received += data
+            try:
+                if is_open(self._received, self._proxy):
+                    self.opened.callback(None)
+            except UpstreamError:
+                self._refuse(Failure())
 
-    def connectionLost(self, reason: Failure | None = None) -> None:
-        if self._ended:
-            return
-        if reason is None or not reason.check(UpstreamError):
+    def connectionLost(self, reason: Failure = connectionDone) -> None:
+        if self.inner is not None:
+            self.inner.connectionLost(reason)
+        elif not self.opened.called:
             message = "closed the connection before it answered CONNECT"
-            reason = Failure(_error(self._proxy, message, retryable=True))
-        self._end(reason)
+            self.opened.errback(_error(self._proxy, message, retryable=True))
 
     def _give_up(self, _: object) -> None:
         self._refuse(
@@ -188,28 +186,8 @@ class _ConnectProtocol(Protocol):
         )
 
     def _refuse(self, failure: Failure) -> None:
-        self._end(failure)
+        self.opened.errback(failure)
         cast("ITCPTransport", self.transport).abortConnection()
-
-    def _end(self, failure: Failure | None) -> None:
-        self._ended, self._failure = True, failure
-        if self._waiting is not None:
-            if failure is None:
-                self._waiting.callback(None)
-            else:
-                self._waiting.errback(failure)
-
-
-class _TunnelTransport(ProtocolWrapper):
-    """Carries the CONNECT request first, and the tunnel's data afterwards."""
-
-    def __init__(
-        self,
-        factory: "WrappingFactory[_TunnelTransport]",
-        connect_protocol: _ConnectProtocol,
-    ) -> None:
-        super().__init__(factory, connect_protocol)
-        self.connect_protocol = connect_protocol
 
 
 @implementer(IStreamClientEndpoint)
@@ -228,13 +206,11 @@ class Tunnel:
 
     async def _connect(self, factory: IProtocolFactory) -> IProtocol:
         connecting = Factory.forProtocol(self._protocol)
-        carriers = WrappingFactory(connecting)
-        connecting.noisy = carriers.noisy = False
-        carriers.protocol = _TunnelTransport
-        carrier = cast("_TunnelTransport", await self._endpoint.connect(carriers))
-        await carrier.connect_protocol.wait_until_open()
-        protocol = factory.buildProtocol(carrier.getPeer())
-        assert protocol is not None  # all factories of this package build one
-        carrier.wrappedProtocol = protocol
-        protocol.makeConnection(cast("ITransport", carrier))
-        return protocol
+        connecting.noisy = False
+        carrier = cast("_ConnectProtocol", await self._endpoint.connect(connecting))
+        await carrier.opened
+        transport = cast("ITCPTransport", carrier.transport)
+        inner = cast("Protocol", factory.buildProtocol(transport.getPeer()))
+        carrier.inner = inner
+        inner.makeConnection(transport)
+        return inner
