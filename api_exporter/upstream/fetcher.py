@@ -192,36 +192,21 @@ class Fetcher:
             await deferLater(self._clock, wait)
             number += 1
 
-    async def reachability_problem(self) -> str:
-        """Return why the NetBird API cannot be reached, "" if it responds at all."""
-        body = BodyReceiver(self._body_memory)
+    async def log_reachability(self) -> None:
+        """Log whether the NetBird API responds at all."""
+        body, problem = BodyReceiver(self._body_memory), ""
+        timeout = self._options.timeout
         try:
-            await self._attempt(
-                PROBE_PATH, 1, self._token(), self._options.timeout, body
-            )
+            await self._attempt(PROBE_PATH, 1, self._token(), timeout, body)
         except UpstreamError as error:
             if body.status is None or error.reason == "proxy_auth":
-                return str(error)
-        return ""
-
-    def log_reachability(self) -> Deferred[None]:
-        """Log whether the NetBird API can be reached. The result never fails."""
-        return Deferred.fromCoroutine(self._probe())
-
-    async def _probe(self) -> None:
-        if error := await self.reachability_problem():
-            self.log.warn(
-                "cannot reach the NetBird API at {url}, {route}: {error}",
-                url=self._options.url,
-                route=self._options.route,
-                error=error,
-            )
+                problem = str(error)
+        place = {"url": self._options.url, "route": self._options.route}
+        if problem:
+            text = "cannot reach the NetBird API at {url}, {route}: {error}"
+            self.log.warn(text, **place, error=problem)
         else:
-            self.log.info(
-                "reached the NetBird API at {url}, {route}",
-                url=self._options.url,
-                route=self._options.route,
-            )
+            self.log.info("reached the NetBird API at {url}, {route}", **place)
 
     async def _attempt(
         self, path: str, number: int, token: Token, deadline: float, body: BodyReceiver
