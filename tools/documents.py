@@ -31,9 +31,8 @@ from api_exporter.telemetry.gauges import (
 )
 from api_exporter.telemetry.logs import AccessLogTelemetry, EventsTelemetry
 from api_exporter.telemetry.process import (
+    register_access_metrics,
     register_account_gauges,
-    register_reload_gauge,
-    register_unauthorized_counter,
 )
 from tests.bodies import inventory
 from tests.parts import process_telemetry
@@ -220,8 +219,7 @@ def _own() -> str:
         thresholds=lambda: {"days.management_update": 14},
     )
     process = process_telemetry()
-    register_unauthorized_counter(process.registry)
-    register_reload_gauge(process.registry, lambda: True)
+    register_access_metrics(process.registry, lambda: True)
     register_account_gauges(process.registry, lambda: {"acme": telemetry})
     telemetry.count_attempt(
         Attempt(path="", number=1, started=1, status=200, received=1, seconds=1)

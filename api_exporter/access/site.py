@@ -17,10 +17,7 @@ from api_exporter.ports import ALL_ACCOUNTS, Accounts
 from api_exporter.serving.channel import BodilessRequest, client_host
 from api_exporter.serving.page import ACCOUNT_NOT_FOUND, ErrorPage, forbid_caching
 from api_exporter.serving.site import BoundedSite
-from api_exporter.telemetry.process import (
-    register_reload_gauge,
-    register_unauthorized_counter,
-)
+from api_exporter.telemetry.process import register_access_metrics
 
 COUNT_INTERVAL = 60.0
 
@@ -87,8 +84,9 @@ class ProtectedSite(BoundedSite):
         if access.tls is not None:
             self.encrypt = self._encrypt
         self._rejections = Rejections(reactor)
-        register_reload_gauge(registry, lambda: access.is_valid)
-        self._count_rejection = register_unauthorized_counter(registry)
+        self._count_rejection = register_access_metrics(
+            registry, lambda: access.is_valid
+        )
 
     def stopFactory(self) -> None:
         super().stopFactory()

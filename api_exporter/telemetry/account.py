@@ -24,51 +24,6 @@ MAX_RECENT_REQUESTS = 20
 """Number of newest requests that the status page shows."""
 
 
-class AttemptTelemetry:
-    """Counters of requests to the NetBird API, retries included."""
-
-    def __init__(self, registry: CollectorRegistry) -> None:
-        self._requests = Counter[str]()
-        self._retries = self._received = 0
-        self._seconds = Histogram(
-            "api_exporter_upstream_request_duration_seconds",
-            "Duration of a request to the NetBird API, including the body, in seconds",
-            buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
-            registry=registry,
-        )
-        OwnMetrics(
-            registry,
-            OwnFamily(
-                "api_exporter_upstream_requests",
-                "Number of requests to the NetBird API by HTTP status (none = no"
-                " response, other = invalid status)",
-                lambda: self._requests,
-                ("code",),
-                "counter",
-            ),
-            OwnFamily(
-                "api_exporter_upstream_retries",
-                "Number of retries of requests to the NetBird API",
-                lambda: self._retries,
-                kind="counter",
-            ),
-            OwnFamily(
-                "api_exporter_upstream_received_bytes",
-                "Number of bytes received from the NetBird API in bodies, as sent:"
-                " compressed bodies count compressed",
-                lambda: self._received,
-                kind="counter",
-            ),
-        )
-
-    def count(self, attempt: Attempt) -> None:
-        self._requests[_code_label(attempt.status)] += 1
-        self._seconds.observe(attempt.seconds)
-        self._received += attempt.received
-        if attempt.number > 1:
-            self._retries += 1
-
-
 class AccountTelemetry:
     """The metrics of an account, in a registry of their own.
 
@@ -96,6 +51,14 @@ class AccountTelemetry:
         self.registry = registry
         register_resource_gauges(registry, states, budget)
         self._collector_failures = dict.fromkeys(collectors, 0)
+        self._requests = Counter[str]()
+        self._retries = self._received = 0
+        self._seconds = Histogram(
+            "api_exporter_upstream_request_duration_seconds",
+            "Duration of a request to the NetBird API, including the body, in seconds",
+            buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
+            registry=registry,
+        )
         OwnMetrics(
             registry,
             OwnFamily(
@@ -128,8 +91,28 @@ class AccountTelemetry:
                 ("collector",),
                 "counter",
             ),
+            OwnFamily(
+                "api_exporter_upstream_requests",
+                "Number of requests to the NetBird API by HTTP status (none = no"
+                " response, other = invalid status)",
+                lambda: self._requests,
+                ("code",),
+                "counter",
+            ),
+            OwnFamily(
+                "api_exporter_upstream_retries",
+                "Number of retries of requests to the NetBird API",
+                lambda: self._retries,
+                kind="counter",
+            ),
+            OwnFamily(
+                "api_exporter_upstream_received_bytes",
+                "Number of bytes received from the NetBird API in bodies, as sent:"
+                " compressed bodies count compressed",
+                lambda: self._received,
+                kind="counter",
+            ),
         )
-        self._attempts = AttemptTelemetry(registry)
 
     def summary(self, now: float) -> str:
         """Return the account's state, such as `peers fresh, 214 peers, 0.4 s`."""
@@ -145,10 +128,13 @@ class AccountTelemetry:
         return f"peers {state}, {records}, {peers.seconds:.1f} s{others}"
 
     def count_attempt(self, attempt: Attempt) -> None:
-        """Count one request; any response shows that the NetBird API is reachable."""
+        """Count a request; any response shows that the NetBird API is reachable."""
         self.reachable = attempt.status is not None
         self.recent.append(attempt)
-        self._attempts.count(attempt)
+        self._requests[_code_label(attempt.status)] += 1
+        self._seconds.observe(attempt.seconds)
+        self._received += attempt.received
+        self._retries += attempt.number > 1
 
     def collector_failed(self, collector: str) -> None:
         self._collector_failures[collector] += 1

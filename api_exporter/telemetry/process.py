@@ -118,28 +118,29 @@ def _families(
     )
 
 
-def register_unauthorized_counter(registry: CollectorRegistry) -> Callable[[], None]:
-    """Register the counter of refused requests and connections; return its `inc`."""
-    return Counter(
+def register_access_metrics(
+    registry: CollectorRegistry, is_valid: Callable[[], bool]
+) -> Callable[[], None]:
+    """Register the metrics of authentication; return a function that counts a refusal.
+
+    Args:
+        is_valid: returns whether the last reload of the files succeeded.
+    """
+    refused = Counter(
         "api_exporter_web_unauthorized",
         "Number of requests and connections refused because authentication failed",
         registry=registry,
-    ).inc
-
-
-def register_reload_gauge(
-    registry: CollectorRegistry, is_successful: Callable[[], bool]
-) -> None:
-    """Register the gauge of the last reload of the authentication files."""
+    )
     OwnMetrics(
         registry,
         OwnFamily(
             "api_exporter_web_config_last_reload_successful",
             "Whether the last reload of WEB_CONFIG_FILE and WEB_BEARER_TOKENS_FILE"
             " succeeded (1 = yes, 0 = no)",
-            is_successful,
+            is_valid,
         ),
     )
+    return refused.inc
 
 
 def register_account_gauges(

@@ -10,7 +10,7 @@ from api_exporter.telemetry.process import (
     LAG_INTERVAL,
     LagMeter,
     ProcessTelemetry,
-    register_unauthorized_counter,
+    register_access_metrics,
 )
 from api_exporter.version import Build
 
@@ -38,7 +38,7 @@ class ProcessTelemetryTests(SynchronousTestCase):
 
     def test_counters(self) -> None:
         """Rejected requests and dropped log lines are counted."""
-        register_unauthorized_counter(self.registry)()
+        register_access_metrics(self.registry, lambda: True)()
         for name, count in (("web_unauthorized", 1), ("log_lines_dropped", 7)):
             value = self.registry.get_sample_value(f"api_exporter_{name}_total")
             self.assertEqual(count, value, name)
