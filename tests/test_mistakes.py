@@ -22,9 +22,9 @@ from api_exporter.settings.addresses import parse_addresses
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.upstream.advice import advice
-from api_exporter.upstream.certificate_problems import chain_problem
 from api_exporter.upstream.failures import headers_error, raise_upstream_error
 from api_exporter.upstream.refusal import response_error
+from api_exporter.upstream.tls_policy import chain_problem
 from tests.authority import Authority
 from tests.scripted import refusal
 from tools.documents import ROOT

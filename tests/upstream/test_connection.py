@@ -24,10 +24,9 @@ from api_exporter.ports import UpstreamError
 from api_exporter.settings.proxy import Proxy, proxy
 from api_exporter.upstream.advice import advice
 from api_exporter.upstream.agent import IDLE_SECONDS, UpstreamAgent
-from api_exporter.upstream.certificate_problems import chain_problem
 from api_exporter.upstream.connection import MAX_HEADER_BYTES
 from api_exporter.upstream.failures import raise_upstream_error
-from api_exporter.upstream.tls_policy import TlsPolicy, read_certificate
+from api_exporter.upstream.tls_policy import TlsPolicy, chain_problem, read_certificate
 from tests.authority import Authority
 from tests.memory_reactor import MemoryReactorClock
 
