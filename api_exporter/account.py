@@ -16,8 +16,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
-from api_exporter.attention.lifetime import Lifetime
-from api_exporter.attention.thresholds import Thresholds
+from api_exporter.attention.thresholds import Lifetime, Thresholds
 from api_exporter.clocks import Clocks, log_of
 from api_exporter.ports import Attempt, Compute, Jitter, Now
 from api_exporter.refresh.compute import SMALL_BYTES, AccountCompute, compute_at_once

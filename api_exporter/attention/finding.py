@@ -10,8 +10,12 @@ from unicodedata import category
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.attention.lifetime import Lifetime
-from api_exporter.attention.thresholds import Severity, Thresholds, runbook_url
+from api_exporter.attention.thresholds import (
+    Lifetime,
+    Severity,
+    Thresholds,
+    runbook_url,
+)
 from api_exporter.netbird.facts.members import Named
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer

@@ -9,8 +9,7 @@ from api_exporter.attention.finding import (
     Snapshot,
     safe_line,
 )
-from api_exporter.attention.lifetime import SOON
-from api_exporter.attention.thresholds import DAY
+from api_exporter.attention.thresholds import DAY, SOON
 from api_exporter.netbird.bodies import DocumentDecoder
 from api_exporter.netbird.records import CurrentUser
 from api_exporter.netbird.resources import CURRENT_USER, PEERS, Resource

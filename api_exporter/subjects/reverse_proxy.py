@@ -12,8 +12,7 @@ from api_exporter.attention.finding import (
     Snapshot,
     safe_line,
 )
-from api_exporter.attention.lifetime import SOON, Lifetime
-from api_exporter.attention.thresholds import DAY
+from api_exporter.attention.thresholds import DAY, SOON, Lifetime
 from api_exporter.collectors.rows import ObjectKind, id_and_name
 from api_exporter.exposition.text import Sample, labels, timestamp, truncate
 from api_exporter.netbird.bodies import ListDecoder, PageDecoder

@@ -5,8 +5,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
-from api_exporter.attention.lifetime import SOON, Lifetime
-from api_exporter.attention.thresholds import DAY
+from api_exporter.attention.thresholds import DAY, SOON, Lifetime
 from api_exporter.collectors.rows import ObjectKind, distinct_count, id_and_name
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.bodies import ListDecoder

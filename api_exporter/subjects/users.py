@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
-from api_exporter.attention.lifetime import SOON, VERY_SOON, Lifetime
-from api_exporter.attention.thresholds import DAY
+from api_exporter.attention.thresholds import DAY, SOON, VERY_SOON, Lifetime
 from api_exporter.collectors.rows import (
     ObjectKind,
     distinct_count,

@@ -25,8 +25,12 @@ from api_exporter.attention.finding import (
     join_lines,
 )
 from api_exporter.attention.fleet import drop_at
-from api_exporter.attention.lifetime import Lifetime
-from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_thresholds
+from api_exporter.attention.thresholds import (
+    SEVERITIES,
+    Lifetime,
+    Thresholds,
+    default_thresholds,
+)
 from api_exporter.netbird.facts.routing import Reach
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resource_state import ResourceState

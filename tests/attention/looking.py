@@ -7,8 +7,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finding import Finding, Snapshot, join_lines
 from api_exporter.attention.fleet import drop_at
-from api_exporter.attention.lifetime import Lifetime
-from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_thresholds
+from api_exporter.attention.thresholds import (
+    SEVERITIES,
+    Lifetime,
+    Thresholds,
+    default_thresholds,
+)
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
 from api_exporter.netbird.resource_state import ResourceState

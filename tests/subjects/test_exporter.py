@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from api_exporter.attention.lifetime import Lifetime
+from api_exporter.attention.thresholds import Lifetime
 from api_exporter.netbird.records import User
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.subjects.reverse_proxy import ProxyToken

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.lifetime import Lifetime
-from api_exporter.attention.thresholds import with_changes
+from api_exporter.attention.thresholds import Lifetime, with_changes
 from api_exporter.netbird.inventory import Inventory, Reading
 from api_exporter.netbird.records import Group, Member, Peer, User
 from api_exporter.netbird.resource_state import ResourceState
