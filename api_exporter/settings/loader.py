@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
-from typing import NamedTuple
 
 from twisted.logger import Logger
 
@@ -57,18 +56,18 @@ def load(
         overriding: variables with precedence over all others; an empty one is not set.
         reload: refuse a configuration file that is a pipe: it was read at the start.
     """
-    found = _environment(options, reload=reload)
-    settings = read_settings({**found.settings, **overriding})
-    authorities = (found.process or os.environ).get("SSL_CERT_FILE", "")
+    environ, process = _environment(options, reload=reload)
+    settings = read_settings({**environ, **overriding})
+    authorities = (process or os.environ).get("SSL_CERT_FILE", "")
     if _is_pipe(authorities):  # OpenSSL would wait for it in the event loop
         raise ConfigurationError(
             f"SSL_CERT_FILE: {authorities}: the file is not a regular file"
         )
-    if found.process is not None:
-        for name in os.environ.keys() - found.process.keys():  # a former load had it
+    if process is not None:
+        for name in os.environ.keys() - process.keys():  # a former load had it
             del os.environ[name]
-        os.environ.update(found.process)
-    _warn(settings, found.settings)
+        os.environ.update(process)
+    _warn(settings, environ)
     return settings
 
 
@@ -110,20 +109,12 @@ def _is_pipe(path: str) -> bool:
         return False
 
 
-class _Environment(NamedTuple):
-    """The environment above the configuration file.
-
-    Attributes:
-        process: the environment for libraries; None without a configuration file.
-    """
-
-    settings: Mapping[str, str]
-    process: Mapping[str, str] | None = None
-
-
-def _environment(options: Options, *, reload: bool = False) -> _Environment:
+def _environment(
+    options: Options, *, reload: bool
+) -> tuple[Mapping[str, str], Mapping[str, str] | None]:
+    """Return the settings, and the environment for libraries; None without a file."""
     if options["config"] is None:
-        return _Environment(_with_absolute_paths(options.environ, options.folder))
+        return _with_absolute_paths(options.environ, options.folder), None
     path = Path(options.folder, options["config"])
     lines = configuration_file.lines(path, regular=reload)
     found = {line.name: line.value for line in lines}
@@ -147,8 +138,7 @@ def _environment(options: Options, *, reload: bool = False) -> _Environment:
     given = [name for name, text in options.environ.items() if text.strip()]
     kept = without_replaced(found, given)
     environ = configuration_file.with_defaults_from(options.environ, kept)
-    settings = _with_absolute_paths(environ, options.folder)
-    return _Environment(settings, process)
+    return _with_absolute_paths(environ, options.folder), process
 
 
 _OF_LIBRARIES = re.compile(r"(?i:https?_proxy|no_proxy)|(SSL_CERT_|PYTHON|MALLOC_).*")
