@@ -38,7 +38,6 @@ class AccountSet(MultiService):
     begins without records, as after a restart.
 
     Attributes:
-        settings: of each account.
         networks: by the account's name. A reload changes the mapping itself.
     """
 

@@ -38,10 +38,8 @@ class LiveSettings:
     """The settings in use. A mistake in the new ones leaves all as they are.
 
     Args:
-        settings: those of the start.
         read: reads all settings; the result, or its Deferred's, may be a
             ConfigurationError.
-        on_changed: called after accounts have changed.
     """
 
     def __init__(

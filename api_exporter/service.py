@@ -104,7 +104,6 @@ class Configuration(Struct, frozen=True):
     """The checked settings and the services that depend on them.
 
     Attributes:
-        simulation: the simulated upstream of `--demo`.
         access: the access control; None for a server without authentication.
     """
 

@@ -37,11 +37,7 @@ _INCLUDED = {"/sd": {"/sd/accounts"}, "/lookup": {"/lookup.csv", "/lookup.json"}
 
 
 class AccessControl:
-    """Access control as the settings configure it.
-
-    Attributes:
-        open_paths: pages that need no credentials, although others do.
-    """
+    """Access control as the settings configure it."""
 
     def __init__(
         self, settings: Settings, seconds: Callable[[], float], compare: Compare

@@ -47,11 +47,7 @@ ANSWER = (
 
 
 class ServerConnection(SSL.Connection):
-    """A client's connection. Its application data are Twisted's.
-
-    Attributes:
-        on_rejected: called with the reason if a client's certificate is rejected.
-    """
+    """A client's connection. Its application data are Twisted's."""
 
     on_rejected: Callable[[str], None]
 

@@ -39,9 +39,6 @@ class History:
 
     Args:
         period: seconds between two refreshes of the peers.
-
-    Attributes:
-        step: seconds between two samples.
     """
 
     def __init__(self, *, period: float) -> None:

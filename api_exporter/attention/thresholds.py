@@ -37,8 +37,6 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
     """The content of `thresholds.json`.
 
     Attributes:
-        dollars: None for no limit.
-        requests: None for no limit.
         settings: the required values of account settings.
         severities: by finding.
     """
@@ -125,11 +123,7 @@ VERY_SOON = 9
 
 
 class Lifetime(Struct, frozen=True):
-    """When something begins to be valid and expires, in seconds since the epoch.
-
-    Attributes:
-        begins_at: None if it is unknown.
-    """
+    """When something begins to be valid and expires, in seconds since the epoch."""
 
     begins_at: float | None
     ends_at: float

@@ -200,11 +200,7 @@ def listening_lines(
 def choose(
     accounts: Mapping[str, AccountSettings], wanted: str | None, *, single: bool
 ) -> Mapping[str, AccountSettings]:
-    """Return all accounts, or the named one; raise SystemExit if it does not exist.
-
-    Args:
-        single: True if only one account is allowed.
-    """
+    """Return all accounts, or the named one; raise SystemExit if it does not exist."""
     names = ", ".join(accounts)
     if not accounts and (single or wanted is not None):
         raise start_error([_NO_ACCOUNTS], lasting=True)

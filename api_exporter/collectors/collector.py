@@ -58,7 +58,6 @@ class MetricFilter(Struct, frozen=True, kw_only=True):
     """The families that METRICS_DENY and PEER_DETAIL permit.
 
     Attributes:
-        deny: patterns of the names that are left out.
         detail: groups whose peers may have series of their own; None: all peers may.
     """
 

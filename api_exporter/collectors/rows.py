@@ -83,7 +83,6 @@ class Row(Struct, frozen=True):
 
     Attributes:
         needs: the resources that it is made of. It is absent while one is unknown.
-        make: returns the family.
         chosen_by: resources that choose its objects, known or not.
     """
 

@@ -26,11 +26,7 @@ _MAX_CURSOR_BYTES = 512 * 1024 * 1024
 
 
 class Place(Struct, frozen=True):
-    """A place in a file, which may be moved.
-
-    Attributes:
-        offset: the bytes before it.
-    """
+    """A place in a file, which may be moved."""
 
     inode: int
     offset: int

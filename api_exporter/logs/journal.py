@@ -42,10 +42,6 @@ class Telemetry(Protocol):
 class Journal(Log):
     """A log of an account, written from whole lists.
 
-    Args:
-        account: the account's name, empty if it is the only one.
-        personal: the kinds of personal data that lines may contain.
-
     Attributes:
         is_behind: whether there are more rows behind the last list.
         problem: why the log cannot be written, as an error message.

@@ -58,7 +58,6 @@ class NewRows(Struct, frozen=True):
     """The new rows of a page, and the cursors before and after them.
 
     Attributes:
-        rows: the rows to write, in order.
         gap_reason: why rows may be missing; "" if none is missing.
         after: the cursor after the page; None for the one after the last row.
         lag: age of the newest row in seconds if there are more pages, else 0.0.

@@ -28,11 +28,7 @@ def no_findings(found: FindingList) -> str | None:
 
 
 def _begin(finding: Finding, started_at: float, now: float) -> float | None:
-    """Return when a finding began; None if it may have been there before the start.
-
-    Args:
-        started_at: when the exporter started.
-    """
+    """Return when a finding began; None if it may have been there before the start."""
     if finding.since is not None:
         return finding.since if finding.since <= now else None
     return finding.found_at if finding.found_at > started_at else None

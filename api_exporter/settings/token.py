@@ -159,10 +159,6 @@ class TokenReader:
 
     Args:
         report: called with the reason when the file becomes unreadable.
-
-    Attributes:
-        readable: False if the last read failed.
-        on_changed: called when the file has another token.
     """
 
     def __init__(self, file: TokenFile, report: Callable[[str], None]) -> None:

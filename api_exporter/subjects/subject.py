@@ -11,11 +11,7 @@ from api_exporter.netbird.resources import Resource
 
 
 class Subject(Struct, frozen=True):
-    """The content of a subject's file.
-
-    Attributes:
-        default: true if its collector is enabled unless the settings disable it.
-    """
+    """The content of a subject's file."""
 
     module: str
     resources: tuple[Resource[Any], ...] = ()

@@ -159,9 +159,6 @@ class FindingsKeeper:
 
     Args:
         clock: returns seconds of a clock that is never set; `now` if None.
-
-    Attributes:
-        thresholds: those of the next update.
     """
 
     def __init__(

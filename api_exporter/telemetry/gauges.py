@@ -229,14 +229,7 @@ def register_finding_gauges(
     omitted: Callable[[], Mapping[str, int]],
     thresholds: Callable[[], Mapping[str, float]],
 ) -> None:
-    """Register gauges of the findings.
-
-    Args:
-        findings: returns numbers by severity, empty before the first findings.
-        series: returns the findings' times by label values.
-        omitted: returns the number of findings without a series, by name.
-        thresholds: returns those of alerts without a finding, by name.
-    """
+    """Register gauges of the findings."""
     OwnMetrics(
         registry,
         OwnFamily(
@@ -276,15 +269,7 @@ def register_client_gauges(
     token_readable: Callable[[], bool | None] = lambda: None,
     certificate_readable: Callable[[], bool | None] = lambda: None,
 ) -> None:
-    """Register the gauges of files and certificates.
-
-    Args:
-        upstream_expiry: returns when the certificate of the NetBird API expires, in
-            seconds since the epoch, or None while unknown.
-        client_expiry: the same for the client certificate.
-        token_readable: returns None unless the token is in a file.
-        certificate_readable: returns None without a client certificate.
-    """
+    """Register the gauges of files and certificates."""
     OwnMetrics(
         registry,
         OwnFamily(

@@ -94,11 +94,7 @@ class _Service:
 
 
 class AccessLogTelemetry(Collector):
-    """Metrics of the access log of an account.
-
-    Attributes:
-        missed: called with the number of gaps and unreadable rows.
-    """
+    """Metrics of the access log of an account."""
 
     def __init__(self, registry: CollectorRegistry, *, writes: bool) -> None:
         lines = registry if writes else None
@@ -214,13 +210,7 @@ def _count_of(value: object) -> int:
 
 
 class EventsTelemetry:
-    """Metrics of the audit log of an account.
-
-    Attributes:
-        written: called with the number of lines.
-        missed: called with the number of gaps and unreadable events.
-        writable: called with whether the last write succeeded.
-    """
+    """Metrics of the audit log of an account."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         self.written = Counter(

@@ -121,11 +121,7 @@ def _families(
 def register_access_metrics(
     registry: CollectorRegistry, is_valid: Callable[[], bool]
 ) -> Callable[[], None]:
-    """Register the metrics of authentication; return a function that counts a refusal.
-
-    Args:
-        is_valid: returns whether the last reload of the files succeeded.
-    """
+    """Register the metrics of authentication; return the counter of refusals."""
     refused = Counter(
         "api_exporter_web_unauthorized",
         "Number of requests and connections refused because authentication failed",

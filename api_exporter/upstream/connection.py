@@ -86,11 +86,7 @@ class BoundedConnection(ProtocolWrapper):
 
 @implementer(IHandshakeListener)
 class TlsConnection(BoundedConnection):
-    """A TLS connection that reports a close within the handshake as a TLS failure.
-
-    Args:
-        on_certificate: called with the peer's certificate, which has been verified.
-    """
+    """A TLS connection that reports a close within the handshake as a TLS failure."""
 
     _has_tls = False
 

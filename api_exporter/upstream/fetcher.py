@@ -111,7 +111,6 @@ class Fetcher:
     Args:
         agent: repeats a request only if its kept connection had been closed.
         token: called at each attempt; it may return a new token.
-        on_attempt: called with each attempt when it ends.
         body_memory: shared by all clients of the process.
         on_silent: called with the path of a request that has no response header yet.
     """

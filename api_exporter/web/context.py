@@ -165,7 +165,6 @@ class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
 
     Attributes:
         simulated: if the NetBird API is the built-in simulation.
-        profiles: the pages of profiles; None if they are disabled.
         uptime: returns seconds since the start.
     """
 

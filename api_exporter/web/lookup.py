@@ -34,11 +34,7 @@ _USAGE = "request /lookup?address=100.64.0.7 or /lookup?name=laptop"
 
 
 class NewestTable:
-    """A follower of a network, which makes the table after each publication.
-
-    Attributes:
-        table: None while it is unknown.
-    """
+    """A follower of a network, which makes the table after each publication."""
 
     def __init__(self, network: AccountNetwork, compute: Compute) -> None:
         self._network = network

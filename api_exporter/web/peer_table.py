@@ -75,9 +75,6 @@ class GroupList:
 
     Peers with the same groups share one object. So even for 100,000 peers, the garbage
     collector has few objects to examine.
-
-    Attributes:
-        names: the sorted names, as NetBird has them.
     """
 
     def __init__(self, before: "GroupList | None" = None, last: Group | None = None):

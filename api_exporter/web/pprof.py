@@ -55,11 +55,7 @@ _log = Logger()
 
 
 class Pprof(TextPage):
-    """The index, and below it a page for each kind of profile.
-
-    Attributes:
-        recording: the response that is being made; None without one.
-    """
+    """The index, and below it a page for each kind of profile."""
 
     media_type = b"text/html; charset=utf-8"
     recording: Deferred[None] | None = None
@@ -149,14 +145,7 @@ class ProfilePage(ReadOnlyPage):
 
 
 class ProfileService(Service):
-    """The pages of profiles; stopping the service cancels a running profile.
-
-    Args:
-        threads: where profiles are encoded.
-
-    Attributes:
-        pages: the resource for `/debug/pprof`.
-    """
+    """The pages of profiles; stopping the service cancels a running profile."""
 
     def __init__(self, reactor: ReactorBase, threads: ThreadPool, now: Now) -> None:
         def in_thread(encode: Encode, started: float) -> Deferred[bytes]:

@@ -65,11 +65,7 @@ class NotFound(Resource):
 
 
 class Tree(Resource):
-    """The pages by path, without a slash in front; any other path is 404.
-
-    Attributes:
-        profiles: the pages below PROFILES_PATH; None if they are disabled.
-    """
+    """The pages by path, without a slash in front; any other path is 404."""
 
     def __init__(
         self,
