@@ -5,7 +5,7 @@ collectors have counters of their own.
 """
 
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from prometheus_client import CollectorRegistry, Histogram
@@ -59,59 +59,59 @@ class AccountTelemetry:
             buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
             registry=registry,
         )
-        OwnMetrics(
-            registry,
-            OwnFamily(
-                "api_exporter_refreshes",
-                "Number of finished refreshes of the resource, including failed"
-                " refreshes",
-                lambda: {name: one.refreshes for name, one in states.items()},
-                ("resource",),
-                "counter",
-            ),
-            OwnFamily(
-                "api_exporter_refresh_failures",
-                "Number of failed refreshes of the resource",
-                lambda: {n: one.failed_refreshes for n, one in states.items()},
-                ("resource",),
-                "counter",
-            ),
-            OwnFamily(
-                "api_exporter_refresh_failure_reasons",
-                "Number of failed refreshes by reason",
-                lambda: reasons,
-                ("reason",),
-                "counter",
-            ),
-            OwnFamily(
-                "api_exporter_collector_failures",
-                "Number of times that a metric family of the collector could not be"
-                " made because of a bug",
-                lambda: self._collector_failures,
-                ("collector",),
-                "counter",
-            ),
-            OwnFamily(
-                "api_exporter_upstream_requests",
-                "Number of requests to the NetBird API by HTTP status (none = no"
-                " response, other = invalid status)",
-                lambda: self._requests,
-                ("code",),
-                "counter",
-            ),
-            OwnFamily(
-                "api_exporter_upstream_retries",
-                "Number of retries of requests to the NetBird API",
-                lambda: self._retries,
-                kind="counter",
-            ),
-            OwnFamily(
-                "api_exporter_upstream_received_bytes",
-                "Number of bytes received from the NetBird API in bodies, as sent:"
-                " compressed bodies count compressed",
-                lambda: self._received,
-                kind="counter",
-            ),
+        OwnMetrics(registry, *self._families(reasons))
+
+    def _families(self, reasons: Mapping[str, int]) -> Iterator[OwnFamily]:
+        states = self.states
+        yield OwnFamily(
+            "api_exporter_refreshes",
+            "Number of finished refreshes of the resource, including failed refreshes",
+            lambda: {name: one.refreshes for name, one in states.items()},
+            ("resource",),
+            "counter",
+        )
+        yield OwnFamily(
+            "api_exporter_refresh_failures",
+            "Number of failed refreshes of the resource",
+            lambda: {n: one.failed_refreshes for n, one in states.items()},
+            ("resource",),
+            "counter",
+        )
+        yield OwnFamily(
+            "api_exporter_refresh_failure_reasons",
+            "Number of failed refreshes by reason",
+            lambda: reasons,
+            ("reason",),
+            "counter",
+        )
+        yield OwnFamily(
+            "api_exporter_collector_failures",
+            "Number of times that a metric family of the collector could not be"
+            " made because of a bug",
+            lambda: self._collector_failures,
+            ("collector",),
+            "counter",
+        )
+        yield OwnFamily(
+            "api_exporter_upstream_requests",
+            "Number of requests to the NetBird API by HTTP status (none = no"
+            " response, other = invalid status)",
+            lambda: self._requests,
+            ("code",),
+            "counter",
+        )
+        yield OwnFamily(
+            "api_exporter_upstream_retries",
+            "Number of retries of requests to the NetBird API",
+            lambda: self._retries,
+            kind="counter",
+        )
+        yield OwnFamily(
+            "api_exporter_upstream_received_bytes",
+            "Number of bytes received from the NetBird API in bodies, as sent:"
+            " compressed bodies count compressed",
+            lambda: self._received,
+            kind="counter",
         )
 
     def summary(self, now: float) -> str:
