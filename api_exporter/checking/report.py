@@ -132,7 +132,10 @@ async def _run(reactor: PosixReactorBase, options: Options) -> None:
             listening_problems=problems,
             accounts=[*map(_checked, accounts)],
             status=document_of(
-                [_entry(network, every.now(), runbooks) for network in networks],
+                [
+                    account_entry(network, runbooks=runbooks, now=every.now())
+                    for network in networks
+                ],
                 this_build().version,
                 every.now(),
             ),
@@ -245,10 +248,6 @@ def _is_local(listening: Address | EndpointDescription) -> bool:
         return listening.host == "localhost"
 
 
-def _entry(network: AccountNetwork, now: float, runbooks: str) -> AccountEntry:
-    return account_entry(network, runbooks=runbooks, now=now)
-
-
 def _checked(account: Account) -> CheckedAccount:
     certificate = account.client.server_certificate
     return CheckedAccount(
@@ -268,7 +267,7 @@ def _head(account: Account) -> Iterator[str]:
 
 def report_lines(network: AccountNetwork, now: float, runbooks: str) -> Iterator[str]:
     """Yield the account's entry in the document as lines."""
-    entry = _entry(network, now, runbooks)
+    entry = account_entry(network, runbooks=runbooks, now=now)
     yield from resource_lines(entry)
     yield f"cost: {network.describe_cost()}"
     starting = {one.resource for one in entry.resources if one.state == "starting"}

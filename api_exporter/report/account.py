@@ -196,9 +196,11 @@ def _groups(
 ) -> list[GroupEntry] | None:
     if counts is None or inventory.peers is None or inventory.groups is None:
         return None
-    return [*map(_group, counts)]
-
-
-def _group(group: GroupCount) -> GroupEntry:
-    numbers = Numbers.of(group.peers, group.connected) if group.id else None
-    return GroupEntry(name=group.name, id=group.id or None, peers=numbers)
+    return [
+        GroupEntry(
+            name=group.name,
+            id=group.id or None,
+            peers=Numbers.of(group.peers, group.connected) if group.id else None,
+        )
+        for group in counts
+    ]

@@ -100,13 +100,12 @@ class Lookup(TablePage):
 
 
 class WholeTable(TablePage):
-    """All rows as JSON. All responses share their bytes."""
+    """All rows in one form. All responses share their bytes."""
 
-    def payload(self, table: Table) -> Payload | None:
-        return table.json
+    form = "json"
 
     def answer(self, request: Request, table: Table) -> bytes | int:
-        payload = self.payload(table)
+        payload: Payload | None = getattr(table, self.form)
         if payload is None:
             return error_line(request, 503, "the table is too long: see the settings")
         return send(request, payload.slices, payload.length)
@@ -115,10 +114,7 @@ class WholeTable(TablePage):
 class CsvTable(WholeTable):
     """All rows as CSV."""
 
-    media_type = b"text/csv; charset=utf-8; header=present"
-
-    def payload(self, table: Table) -> Payload | None:
-        return table.csv
+    form, media_type = "csv", b"text/csv; charset=utf-8; header=present"
 
 
 LOOKUP_PAGES = {"lookup": Lookup, "lookup.json": WholeTable, "lookup.csv": CsvTable}

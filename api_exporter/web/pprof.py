@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from twisted.application.service import Service
 from twisted.internet.base import ReactorBase
@@ -148,9 +149,7 @@ class ProfileService(Service):
     """The pages of profiles; stopping the service cancels a running profile."""
 
     def __init__(self, reactor: ReactorBase, threads: ThreadPool, now: Now) -> None:
-        def in_thread(encode: Encode, started: float) -> Deferred[bytes]:
-            return deferToThreadPool(reactor, threads, encode, started)
-
+        in_thread = partial(deferToThreadPool, reactor, threads)
         self.pages = Pprof(reactor, now, in_thread)
 
     def stopService(self) -> None:
