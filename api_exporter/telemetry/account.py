@@ -53,15 +53,16 @@ class AccountTelemetry:
         self._collector_failures = dict.fromkeys(collectors, 0)
         self._requests = Counter[str]()
         self._retries = self._received = 0
+        OwnMetrics(registry, *self._refreshes(reasons))
         self._seconds = Histogram(
             "api_exporter_upstream_request_duration_seconds",
             "Duration of a request to the NetBird API, including the body, in seconds",
             buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30),
             registry=registry,
         )
-        OwnMetrics(registry, *self._families(reasons))
+        OwnMetrics(registry, *self._attempts())
 
-    def _families(self, reasons: Mapping[str, int]) -> Iterator[OwnFamily]:
+    def _refreshes(self, reasons: Mapping[str, int]) -> Iterator[OwnFamily]:
         states = self.states
         yield OwnFamily(
             "api_exporter_refreshes",
@@ -92,6 +93,8 @@ class AccountTelemetry:
             ("collector",),
             "counter",
         )
+
+    def _attempts(self) -> Iterator[OwnFamily]:
         yield OwnFamily(
             "api_exporter_upstream_requests",
             "Number of requests to the NetBird API by HTTP status (none = no"
