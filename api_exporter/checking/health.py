@@ -39,7 +39,7 @@ HEALTH_PAGE = "/health"
 
 HEALTH_USAGE = "usage: api-exporter --health [--config FILE] [URL or /PAGE [SECONDS]]"
 
-DEFAULT_TIMEOUT = "10"
+DEFAULT_TIMEOUT = 10.0
 
 RUNNING_SECONDS = 2.0
 """Seconds in which an exporter that runs beside a check must answer."""
@@ -94,7 +94,7 @@ def parse(
     files = [value for name, value in options if name != "--health"]
     if len(words) > 2 or "" in files:
         raise ConfigurationError(HEALTH_USAGE)
-    url, seconds = [*words, *["", DEFAULT_TIMEOUT][len(words) :]]
+    url, seconds = [*words, *["", f"{DEFAULT_TIMEOUT:g}"][len(words) :]]
     if not re.fullmatch(r"\d{1,6}(\.\d{1,6})?", seconds, re.ASCII):
         raise ConfigurationError(
             f"{seconds!r} is not a number of seconds; {HEALTH_USAGE}"
