@@ -343,6 +343,20 @@ class OutputTests(AuditTestCase):
         journal.receive(body(range(1, 101)))
         self.assertEqual(saved, self.cursor.stat().st_ino)
 
+    def test_no_room_for_the_cursor(self) -> None:
+        """An unsaved cursor is a failure, and the retry writes no line twice."""
+        blocked = self.folder / "cursor.new"
+        blocked.mkdir()
+        journal = self.journal(self.output_sink())
+        for is_failing in (True, False):
+            journal.receive(body(range(1, 101)))
+            self.read_all()
+            self.assertIs(is_failing, self.telemetry.failing)
+            self.assertEqual(not is_failing, self.cursor.exists())
+            self.assertEqual(list(range(1, 101)), self.received())
+            if is_failing:
+                blocked.rmdir()
+
     def test_shared(self) -> None:
         """Two accounts write whole lines to one output."""
         sinks = [self.output_sink(self.folder / name) for name in ("a", "b")]

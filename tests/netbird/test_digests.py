@@ -42,6 +42,15 @@ class DigestTests(SynchronousTestCase):
         for other in (b"b" + whole, whole + b"b", whole + b"aa"):
             self.assertNotEqual(long, digests.digest(other))
 
+    def test_all_connected(self) -> None:
+        """The time of each connected peer does not count, wherever it stands."""
+        later = ("true", "p", "10:05")
+        for at in range(4):
+            peers = [ONLINE] * 4
+            peers[at] = later
+            found = digests.digest_without_times(body(*peers))
+            self.assertEqual(digests.digest_without_times(body(*[ONLINE] * 4)), found)
+
     def test_other_order(self) -> None:
         """In other JSON than Go's, each time counts, also that of an offline peer."""
         for text in (

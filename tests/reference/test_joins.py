@@ -8,6 +8,7 @@ from itertools import product
 from tests.bodies import RECORDED_TIME, by_resource, recorded
 from tests.reference.comparison import CHOICES, PUBLIC, ComparisonTestCase
 from tests.reference.hostile import encode
+from tests.reference.program import program
 
 Record = dict[str, object]
 
@@ -300,10 +301,15 @@ class AgentTests(ComparisonTestCase):
 
     def test_settings(self) -> None:
         """Without a log there are no denials, without a provider only providers."""
-        for settings in (
-            *(None, {}, {"enable_log_collection": False}),
-            *({"access_log_retention_days": days} for days in (-1, 0, 1)),
-        ):
+        for settings in (None, {}, {"enable_log_collection": False}):
             self.check(agent_settings=settings)
         self.check(agent_usage=[])
         self.check(agent_providers=[])
+
+    def test_retention(self) -> None:
+        """Only a positive number of days limits how long the log is kept."""
+        name = "netbird_api_agent_access_log_retention_seconds"
+        for days, expected in ((-1, []), (0, []), (1, [86400.0])):
+            settings = encode({"access_log_retention_days": days})
+            found = program({**self.bodies, "agent_settings": settings}, PUBLIC)
+            self.assertEqual(expected, [found[key] for key in found if key[0] == name])

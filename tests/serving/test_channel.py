@@ -316,6 +316,9 @@ class SocketTests(ChannelTestCase):
         self.assertEqual(0, channel.unsent_bytes())
         tcp.write(b"x" * 1000)
         self.assertEqual(1000, channel.unsent_bytes())
+        tcp.dataBuffer, tcp.offset = b"x" * 100, 40
+        self.assertEqual(1060, channel.unsent_bytes())
+        tcp.dataBuffer, tcp.offset = b"", 0
         for _ in range(4):
             tcp.write(b"x" * 25_000)
             tcp.doWrite()
