@@ -386,8 +386,8 @@ def first_of_two(node: ast.AST, above: Above) -> Iterator[str]:
             yield "0"
         case [ast.keyword(arg="reverse"), ast.Constant(value=True)]:
             yield "False"
-        case [ast.Call(), ast.Attribute(attr=name, value=of)] if name in _OPPOSITE:
-            if "append" not in name or "deque" in text(above[0]):
+        case [ast.Call() as call, ast.Attribute(attr=name, value=of)]:
+            if name in _OPPOSITE and _has_ends(call, name, above[0]):
                 yield text(ast.Attribute(of, _OPPOSITE[name]))
         case [
             _,
@@ -400,6 +400,13 @@ def first_of_two(node: ast.AST, above: Above) -> Iterator[str]:
         case [_, ast.Call(func=ast.Name(id="min" | "max" as name))]:
             other = "max" if name == "min" else "min"
             yield other + text(node).removeprefix(name)
+
+
+def _has_ends(call: ast.Call, name: str, module: ast.AST) -> bool:
+    """Return whether a method takes another end than its opposite does."""
+    if name.endswith("split"):  # without a maximum it splits everywhere
+        return len(call.args) + len(call.keywords) > 1
+    return "append" not in name or "deque" in text(module)
 
 
 def _is_truth(node: ast.AST, above: Above) -> bool:

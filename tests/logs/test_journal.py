@@ -80,6 +80,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests):
         journal = self.journal(self.sink(first=ThirdUnreadable()))
         logged = self.logged(journal, body(range(1, 6)), body(range(1, 7)))
         self.assertEqual("audit event 3 is unreadable and is not written", logged[-1])
+        self.assertEqual("row of the access log", Position.row)
         self.assertEqual(2, len(logged))
         self.assertEqual([1, 2, 4, 5, 6], self.ids())
         self.assertEqual((5, 1), (self.telemetry.lines, self.telemetry.gaps))

@@ -1,5 +1,6 @@
 """A network: its logs, and what follows a refresh."""
 
+from msgspec.structs import replace
 from twisted.internet.defer import Deferred
 from twisted.logger import Logger
 from twisted.trial.unittest import SynchronousTestCase
@@ -44,6 +45,22 @@ class NetworkTests(SynchronousTestCase):
         self.successResultOf(Deferred.fromCoroutine(after.begin_with(before)))
         self.assertEqual(1, len(after.inventory.peers or ()))
         self.assertIsNone(after.inventory.records.get("events"))
+
+    def test_settings_after_a_reload(self) -> None:
+        """After a reload the new settings count, not those of before."""
+        before = Bench("peers").start()
+        self.successResultOf(before.stopService())
+        former = {"personal": frozenset({"email"}), "periods": {}}
+        before.pipeline.inventory = replace(
+            before.inventory, detail=frozenset({"servers"}), **former
+        )
+        after = Bench("peers")
+        own = after.inventory
+        self.successResultOf(Deferred.fromCoroutine(after.begin_with(before)))
+        for name in ("detail", "personal", "periods"):
+            self.assertEqual(getattr(own, name), getattr(after.inventory, name), name)
+            self.assertNotEqual(getattr(before.inventory, name), getattr(own, name))
+        self.assertEqual(before.inventory.peers, after.inventory.peers)
 
     def test_found_before_a_reload(self) -> None:
         """A reload does not change when a finding was first found."""

@@ -64,6 +64,7 @@ class StretchedTests(SynchronousTestCase):
                 None,
                 "2.50 … 0.00 … 0.50; NetBird's",
             ),
+            ({PEERS: 10.0}, None, "6.00 … 0.00 … 0.00; NetBird's"),
             (
                 {PEERS: 10.0, **log},
                 None,

@@ -99,5 +99,5 @@ class WordsTests(SynchronousTestCase):
             self.assertEqual(f"warning: Network 0 Lost.{rest}", line)
 
     def test_few(self) -> None:
-        self.assertEqual("a, b", words.few(["a", "b"]))
+        self.assertEqual("a, b, c", words.few([*"abc"]))
         self.assertEqual("a, b, c and 2 more", words.few([*"abcde"]))
