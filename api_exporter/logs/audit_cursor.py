@@ -17,14 +17,15 @@ from msgspec.structs import replace
 from api_exporter.logs.lines import event_line
 from api_exporter.logs.listing import (
     NANOSECONDS_PER_SECOND,
+    LogCursor,
     LogRow,
+    NewRows,
     Page,
     RowKey,
     decode_events,
     event_key,
     nanoseconds,
 )
-from api_exporter.logs.log_cursor import LogCursor, NewRows
 
 MAX_IDS = 1000
 """Number of ids in a cursor. An event below all of them counts as written."""

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from api_exporter.logs.lines import LINE_START
-from api_exporter.logs.log_cursor import LogCursor
+from api_exporter.logs.listing import LogCursor
 from api_exporter.settings.regular_file import read_regular_file
 
 _TAIL_BYTES = 1024 * 1024

@@ -13,8 +13,14 @@ from typing import Protocol
 from twisted.internet.defer import Deferred, succeed
 from twisted.logger import Logger
 
-from api_exporter.logs.listing import NANOSECONDS_PER_SECOND, LogRow, nanoseconds
-from api_exporter.logs.log_cursor import LogCursor, NewRows, batches
+from api_exporter.logs.listing import (
+    NANOSECONDS_PER_SECOND,
+    LogCursor,
+    LogRow,
+    NewRows,
+    batches,
+    nanoseconds,
+)
 from api_exporter.logs.position import COUNTED_AGE
 from api_exporter.logs.sinks import Sink
 from api_exporter.netbird.inventory import Inventory

@@ -21,6 +21,8 @@ from msgspec.structs import replace
 from api_exporter.logs.lines import row_line
 from api_exporter.logs.listing import (
     NANOSECONDS_PER_SECOND,
+    LogCursor,
+    NewRows,
     Page,
     RowKey,
     decode_page,
@@ -28,7 +30,6 @@ from api_exporter.logs.listing import (
     nanoseconds,
     row_key,
 )
-from api_exporter.logs.log_cursor import LogCursor, NewRows
 
 MAX_DELAY = 30 * NANOSECONDS_PER_SECOND
 """Nanoseconds within which a row appears in the log."""

@@ -12,7 +12,7 @@ from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 
 from api_exporter.logs.file import CursorFile, LinesFile, Saved
-from api_exporter.logs.log_cursor import LogCursor
+from api_exporter.logs.listing import LogCursor
 
 PIPE_WRITE_BYTES = 4096
 """Bytes that a writable pipe accepts whole and without blocking (PIPE_BUF)."""

@@ -14,8 +14,7 @@ from twisted.python.threadpool import ThreadPool
 from api_exporter.logs.access_log import AccessLog
 from api_exporter.logs.audit_cursor import AuditCursor
 from api_exporter.logs.journal import Journal
-from api_exporter.logs.listing import NANOSECONDS_PER_SECOND
-from api_exporter.logs.log_cursor import LogCursor
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND, LogCursor
 from api_exporter.logs.position import CountedPosition, Position
 from api_exporter.logs.sinks import FileSink, NullSink, Output, OutputSink, Sink
 from api_exporter.netbird.resources import ACCESS_LOG

@@ -15,8 +15,7 @@ from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.logs.journal import Journal
-from api_exporter.logs.listing import NANOSECONDS_PER_SECOND
-from api_exporter.logs.log_cursor import LogCursor
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND, LogCursor
 from api_exporter.logs.sinks import FileSink, InThread, Sink
 from api_exporter.refresh.compute import compute_at_once
 from simulation.disk import Disk

@@ -8,8 +8,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.logs.access_log import OPENING_TIMEOUT, REQUEST_INTERVAL, AccessLog
 from api_exporter.logs.journal import Journal
-from api_exporter.logs.listing import NANOSECONDS_PER_SECOND
-from api_exporter.logs.log_cursor import LogCursor
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND, LogCursor
 from api_exporter.logs.position import Position
 from api_exporter.logs.sinks import NullSink
 from api_exporter.ports import ResponseBody

@@ -8,8 +8,7 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.logs.audit_cursor import MAX_EVENTS, MAX_IDS, AuditCursor, new_events
-from api_exporter.logs.listing import LogRow, Page
-from api_exporter.logs.log_cursor import NewRows, batches
+from api_exporter.logs.listing import LogRow, NewRows, Page, batches
 from tests import tries
 from tests.logs import events, keys, timestamp
 

@@ -6,8 +6,7 @@ from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.logs.listing import NANOSECONDS_PER_SECOND as SECOND
-from api_exporter.logs.listing import format_time, nanoseconds
-from api_exporter.logs.log_cursor import NewRows
+from api_exporter.logs.listing import NewRows, format_time, nanoseconds
 from api_exporter.logs.position import COUNTED_AGE, MAX_AHEAD, Position, new_rows
 from tests import tries
 from tests.logs.paging import START, Table, number, requests

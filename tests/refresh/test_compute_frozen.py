@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.logs.audit_cursor import AuditCursor
 from api_exporter.logs.journal import new_rows, render
-from api_exporter.logs.log_cursor import batches
+from api_exporter.logs.listing import batches
 from api_exporter.logs.position import Position
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.compute import compute_at_once
