@@ -6,7 +6,8 @@ could not be written are also in the next list.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from errno import EROFS
 from typing import Protocol
 
@@ -131,12 +132,19 @@ class Journal(Log):
         self._working = None
 
     async def _open(self) -> None:
-        try:
+        with self._reported():
             await self._load_cursor()
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Log an error in place of raising it: not even a bug must stop the log."""
+        try:
+            yield
         except (OSError, ValueError, MemoryError) as error:
             self._failed(error)
-        except Exception:  # noqa: BLE001 - a bug must not stop the log
-            self._defect()
+        except Exception:  # noqa: BLE001
+            self._cursor = None
+            self._log.failure("internal error while writing {rows}", rows=self._rows)
 
     async def _write_lists(self) -> None:
         """Write one list after the other; errors are logged, never raised."""
@@ -144,15 +152,9 @@ class Journal(Log):
             (body, requested), self._next_list = self._next_list, None
             if requested is not None and requested is not self._cursor:
                 continue
-            try:
+            # The refresh logs an UpstreamError.
+            with self._reported(), suppress(UpstreamError):
                 await self._write(body)
-            except UpstreamError:
-                continue  # its refresh logs the error
-            except (OSError, ValueError, MemoryError) as error:
-                self._failed(error)
-            except Exception:  # noqa: BLE001 - a bug must not stop the log
-                self._defect()
-            else:
                 self._succeeded()
 
     async def _load_cursor(self) -> LogCursor:
@@ -260,10 +262,6 @@ class Journal(Log):
                 output=where,
                 error=error_text,
             )
-
-    def _defect(self) -> None:
-        self._cursor = None
-        self._log.failure("internal error while writing {rows}", rows=self._rows)
 
     def _succeeded(self) -> None:
         if self._failing:

@@ -166,12 +166,11 @@ class BodyReceiver(Protocol):
     def connectionLost(self, reason: Failure | None = None) -> None:
         if self._result.called:
             return
+        body = self._body.getvalue()
+        self._end()
         if reason is None or reason.check(*_COMPLETE):
-            body = self._body.getvalue()
-            self._end()
             self._result.callback(body)
         else:
-            self._end()
             self._result.errback(reason)
 
     def pause(self, paused: bool) -> None:
