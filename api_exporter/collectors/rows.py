@@ -39,11 +39,8 @@ class MetricOptions(TypedDict, total=False):
     self_hosted: str
 
 
-class Objects(Struct, Generic[R], frozen=True):
-    """The objects of a kind in one measurement, with labels that are made once."""
-
-    records: Iterable[R]
-    key: Callable[[R], Labels]
+Objects = tuple[Iterable[R], Callable[[R], Labels]]
+"""The objects of a kind in one measurement, and a function that labels them once."""
 
 
 class FamilyContext:
@@ -74,7 +71,7 @@ class FamilyContext:
             every = kind.find(self.inventory)
             if not isinstance(every, Sequence):
                 every = MemoIterable(every)
-            self._objects[kind] = Objects(every, MemoFunction(kind.key))
+            self._objects[kind] = every, MemoFunction(kind.key)
         return self._objects[kind]
 
 
@@ -141,7 +138,8 @@ class ObjectKind(Generic[R]):
         """Return a row whose samples are made of all objects together."""
 
         def make_family(metric: Metric, known: FamilyContext) -> Family:
-            return Family(metric, _when_read(make, known.objects(self).records))
+            every, _ = known.objects(self)
+            return Family(metric, _when_read(make, every))
 
         metric = Metric(name=name, help=description, source=source, **options)
         return Row(metric, self._needs, make_family)
@@ -263,8 +261,8 @@ class ObjectKind(Generic[R]):
         """Return a row with a sample for each object that has a value."""
 
         def make(metric: Metric, known: FamilyContext) -> Family:
-            objects = known.objects(self)
-            return self._family(metric, objects, labels or objects.key, value)
+            every, key = known.objects(self)
+            return self._family(metric, every, labels or key, value)
 
         metric = Metric(name=name, help=description, source=source, **options)
         return Row(metric, self._needs, make)
@@ -272,14 +270,14 @@ class ObjectKind(Generic[R]):
     def _family(
         self,
         metric: Metric,
-        objects: Objects[R],
+        every: Iterable[R],
         key: Callable[[R], Labels],
         value: Callable[[R], Value],
         given: object = None,
     ) -> Family:
         if self._keeps_lines:
-            return PerRecordFamily(metric, objects.records, key, value, given=given)
-        return Family(metric, _samples(objects.records, key, value))
+            return PerRecordFamily(metric, every, key, value, given=given)
+        return Family(metric, _samples(every, key, value))
 
     def field(
         self,
@@ -308,9 +306,9 @@ class ObjectKind(Generic[R]):
         """Return a row whose labels or values follow from a join."""
 
         def make(metric: Metric, known: FamilyContext) -> Family:
-            objects, found = known.objects(self), known.join(join)
-            key = partial(labels, found) if labels else objects.key
-            return self._family(metric, objects, key, partial(value, found), found)
+            (every, key), found = known.objects(self), known.join(join)
+            key = partial(labels, found) if labels else key
+            return self._family(metric, every, key, partial(value, found), found)
 
         metric = Metric(name=name, help=description, source=source, **options)
         return Row(metric, (*self._needs, *needs), make)
