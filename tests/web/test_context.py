@@ -12,7 +12,7 @@ from api_exporter.web.context import MAX_WAIT_SECONDS, STALLED_SECONDS, TTL, TTL
 from tests.logbook import logbook
 from tests.parts import DelayedCompute
 from tests.web.connection import CLIENT, Connection
-from tests.web.test_accounts import Knowing, several
+from tests.web.test_discovery_accounts import Knowing, several
 from tests.web.watched import Watched
 
 

@@ -7,7 +7,7 @@ from api_exporter.ports import ALL_ACCOUNTS
 from api_exporter.report.words import NO_PROBLEM
 from api_exporter.subjects.watch import FindingList, KeptFindings
 from tests.web.served import ServedTestCase, header
-from tests.web.test_accounts import Knowing
+from tests.web.test_discovery_accounts import Knowing
 from tests.web.watched import NOON, VERSION, Watched, lost_routes
 
 KIND = FindingKind("NetBirdX", "Network", "network", lasts="5m")

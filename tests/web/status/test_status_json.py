@@ -14,7 +14,7 @@ from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.ports import ALL_ACCOUNTS, UpstreamError
 from api_exporter.report.formatting import instant
 from tests.web.served import ServedTestCase
-from tests.web.test_accounts import Knowing, several
+from tests.web.test_discovery_accounts import Knowing, several
 from tests.web.watched import Watched, lost_routes
 
 REFUSED = UpstreamError("auth", "401: token <invalid>", request_id="dc1djo")
