@@ -19,7 +19,7 @@ from twisted.python.threadpool import ThreadPool
 from api_exporter.account import SharedState
 from api_exporter.accounts import AccountSet
 from api_exporter.daemon import process as daemon_process
-from api_exporter.daemon.systemd import Notifier, Supervisor
+from api_exporter.daemon.systemd import Notifier
 from api_exporter.daemon.threads import daemon_threads, install_name_resolver
 from api_exporter.live import LiveSettings, ReadSettings
 from api_exporter.plurals import with_noun
@@ -231,7 +231,7 @@ def assemble(
     site = _site(configured, networks, context, reactor)
     listening = _listener(configured, site, reactor, pprof=pprof)
     status = partial(_state, settings, networks, now)
-    notifier = Notifier(Supervisor(os.environ), status, reactor)
+    notifier = Notifier(os.environ, status, reactor)
     accounts.follow(partial(_follow, settings, notifier, compute))
     services: list[Service] = [
         *filter(None, [configured.simulation]),

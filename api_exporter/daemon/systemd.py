@@ -17,8 +17,19 @@ from twisted.logger import Logger
 STATUS_INTERVAL = 10.0
 
 
-class Supervisor:
-    """The supervisor behind NOTIFY_SOCKET; without one, messages are dropped.
+def watchdog_interval(environ: Mapping[str, str]) -> float | None:
+    """Return half of the watchdog's timeout in seconds; None without a watchdog."""
+    usec, pid = environ.get("WATCHDOG_USEC", ""), environ.get("WATCHDOG_PID", "")
+    is_own = pid in {"", str(os.getpid())}
+    if not (is_own and re.fullmatch("0*[1-9][0-9]{0,17}", usec)):
+        return None
+    return int(usec) / 1e6 / 2
+
+
+class Notifier(MultiService):
+    """A service that sends messages to the supervisor from the event loop.
+
+    If the event loop hangs, watchdog messages stop, and the supervisor restarts it.
 
     Args:
         environ: with NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, set by systemd.
@@ -26,23 +37,19 @@ class Supervisor:
 
     log = Logger()
 
-    def __init__(self, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], status: Callable[[], str], clock: IReactorTime
+    ) -> None:
+        super().__init__()
         name = environ.get("NOTIFY_SOCKET", "")
         self._address = "\0" + name[1:] if name.startswith("@") else name
-        self._watchdog_usec = environ.get("WATCHDOG_USEC", "")
-        self._watchdog_pid = environ.get("WATCHDOG_PID", "")
-
-    @property
-    def listens(self) -> bool:
-        return bool(self._address)
-
-    @property
-    def watchdog_interval(self) -> float | None:
-        """Half of the watchdog's timeout in seconds; None without a watchdog."""
-        is_own = self._watchdog_pid in {"", str(os.getpid())}
-        if not (is_own and re.fullmatch("0*[1-9][0-9]{0,17}", self._watchdog_usec)):
-            return None
-        return int(self._watchdog_usec) / 1e6 / 2
+        self._status = status
+        if not name:
+            return
+        self._call_every(STATUS_INTERVAL, clock, self.send_status)
+        interval = watchdog_interval(environ)
+        if interval is not None:
+            self._call_every(interval, clock, lambda: self.notify(WATCHDOG=1))
 
     def notify(self, **state: object) -> None:
         """Send assignments such as READY=1. A missing supervisor is no error."""
@@ -57,29 +64,9 @@ class Supervisor:
         except OSError as error:
             self.log.debug("cannot notify the supervisor: {error}", error=str(error))
 
-
-class Notifier(MultiService):
-    """A service that sends messages to the supervisor from the event loop.
-
-    If the event loop hangs, watchdog messages stop, and the supervisor restarts it.
-    """
-
-    def __init__(
-        self, supervisor: Supervisor, status: Callable[[], str], clock: IReactorTime
-    ) -> None:
-        super().__init__()
-        self._supervisor = supervisor
-        self._status = status
-        if not supervisor.listens:
-            return
-        self._call_every(STATUS_INTERVAL, clock, self.send_status)
-        interval = supervisor.watchdog_interval
-        if interval is not None:
-            self._call_every(interval, clock, lambda: supervisor.notify(WATCHDOG=1))
-
     def send_status(self) -> None:
         """Send the state; to be called when it has changed."""
-        self._supervisor.notify(STATUS=self._status())
+        self.notify(STATUS=self._status())
 
     def _call_every(
         self, interval: float, clock: IReactorTime, call: Callable[[], None]
@@ -90,10 +77,10 @@ class Notifier(MultiService):
         timer.setServiceParent(self)
 
     def startService(self) -> None:
-        self._supervisor.notify(READY=1)
+        self.notify(READY=1)
         super().startService()
 
     def stopService(self) -> Deferred[list[object]]:
-        self._supervisor.notify(STOPPING=1, STATUS="stopping")
+        self.notify(STOPPING=1, STATUS="stopping")
         stopped: Deferred[list[object]] = super().stopService()
         return stopped

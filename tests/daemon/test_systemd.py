@@ -8,7 +8,7 @@ from pathlib import Path
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.daemon.systemd import Notifier, Supervisor
+from api_exporter.daemon.systemd import Notifier, watchdog_interval
 
 
 class Systemd:
@@ -46,8 +46,7 @@ class SupervisorTests(SynchronousTestCase):
         name = f"api-exporter-test-{os.getpid()}"
         for address, variable in ((path, path), (f"\0{name}", f"@{name}")):
             systemd = Systemd(self, address)
-            supervisor = Supervisor({"NOTIFY_SOCKET": variable})
-            self.assertTrue(supervisor.listens)
+            supervisor = Notifier({"NOTIFY_SOCKET": variable}, str, Clock())
             supervisor.notify(READY=1, STATUS="peers fresh, 3 peers, 0.1 s")
             supervisor.notify(WATCHDOG=1)
             messages = ["READY=1\nSTATUS=peers fresh, 3 peers, 0.1 s", "WATCHDOG=1"]
@@ -62,11 +61,12 @@ class SupervisorTests(SynchronousTestCase):
         Systemd(self, str(gone))
         gone.unlink()
         nobody = ("/nowhere/notify", "@api-exporter-test-nobody", "/" + 200 * "x")
-        self.assertFalse(Supervisor({}).listens)
         for address in ("", str(gone), *nobody):
-            supervisor = Supervisor({"NOTIFY_SOCKET": address})
-            supervisor.notify(READY=1)
-            self.assertEqual(address != "", supervisor.listens, address)
+            clock = Clock()
+            notifier = Notifier({"NOTIFY_SOCKET": address}, str, clock)
+            notifier.startService()
+            notifier.notify(READY=1)
+            self.assertEqual(address != "", bool(clock.getDelayedCalls()), address)
 
     def test_watchdog_interval(self) -> None:
         """A watchdog message is due at half the timeout, if it is for this process."""
@@ -81,7 +81,7 @@ class SupervisorTests(SynchronousTestCase):
         ):
             environ = {"WATCHDOG_USEC": usec, "WATCHDOG_PID": pid}
             environ = {name: value for name, value in environ.items() if value}
-            self.assertEqual(expected, Supervisor(environ).watchdog_interval, environ)
+            self.assertEqual(expected, watchdog_interval(environ), environ)
 
 
 class NotifierTests(SynchronousTestCase):
@@ -93,8 +93,8 @@ class NotifierTests(SynchronousTestCase):
 
     def notifier(self, **environ: str) -> Notifier:
         """Return a notifier of the test's supervisor, or of the one in `environ`."""
-        supervisor = Supervisor({"NOTIFY_SOCKET": str(self.path), **environ})
-        return Notifier(supervisor, lambda: self.fares, self.clock)
+        environ = {"NOTIFY_SOCKET": str(self.path), **environ}
+        return Notifier(environ, lambda: self.fares, self.clock)
 
     def pings(self) -> int:
         return self.systemd.heard().count("WATCHDOG=1")
@@ -146,7 +146,7 @@ class NotifierTests(SynchronousTestCase):
         self.assertEqual(["WATCHDOG=1"], back.heard())
         notifier.stopService()
         self.assertEqual(["STOPPING=1\nSTATUS=stopping"], back.heard())
-        alone = Notifier(Supervisor({"WATCHDOG_USEC": "4000000"}), str, self.clock)
+        alone = Notifier({"WATCHDOG_USEC": "4000000"}, str, self.clock)
         alone.startService()
         alone.send_status()
         self.assertEqual([], self.clock.getDelayedCalls())
