@@ -1,17 +1,21 @@
-"""`/health`: the process and its resources. `/ready`: whether the peers are reliable.
+"""Pages for programs: `/health`, `/ready`, and `/status.json` with its schema.
 
-A request starts no refresh.
+`/health` is about the process and its resources, `/ready` about the peers: whether
+their records are reliable. A request starts no refresh.
 """
 
 from collections.abc import Iterator, Sequence
 from itertools import chain
 
+import msgspec
 from twisted.web.server import Request
 
 from api_exporter.netbird.resource_state import UNRELIABLE_PERIODS, ResourceState
 from api_exporter.netbird.resources import PEERS
 from api_exporter.plurals import with_noun
 from api_exporter.refresh.network import AccountNetwork
+from api_exporter.report.document import Document
+from api_exporter.serving.page import TextPage
 from api_exporter.subjects.groups import GroupCount
 from api_exporter.upstream.advice import advice
 from api_exporter.web.account_page import AccountPage, Answer
@@ -150,3 +154,27 @@ def _offline(network: AccountNetwork, name: str) -> Iterator[dict[str, str]]:
         if offline := group.peers - group.connected:
             message = f"{name!a}: {offline} of {with_noun(group.peers, 'peer')} offline"
             yield {"reason": "group_offline", "message": message}
+
+
+class StatusJson(AccountPage):
+    """The report on the accounts that the client may see."""
+
+    def one(self, _request: Request, network: AccountNetwork) -> bytes:
+        return _encoded(self.context.document([network]))
+
+    def many(self, request: Request) -> bytes:
+        return _encoded(self.visible_document(request))
+
+
+def _encoded(document: Document) -> bytes:
+    return msgspec.json.encode(document) + b"\n"
+
+
+class Schema(TextPage):
+    """The JSON Schema of the document."""
+
+    media_type = b"application/schema+json"
+
+    def text(self, _request: Request) -> str:
+        made = msgspec.json.schema(Document)
+        return msgspec.json.format(msgspec.json.encode(made), indent=2).decode() + "\n"

@@ -11,15 +11,9 @@ from api_exporter.web.account_page import Networks
 from api_exporter.web.context import PROFILES_PATH, RUNBOOKS_PATH, SiteContext
 from api_exporter.web.discovery import AccountTargets, Discovery
 from api_exporter.web.metrics import Metrics
-from api_exporter.web.probes import Health, Ready
+from api_exporter.web.probes import Health, Ready, Schema, StatusJson
 from api_exporter.web.runbooks import Runbooks
 from api_exporter.web.status.pages import FINDINGS_PATH, Findings, Status
-from api_exporter.web.status.status_json import (
-    SCHEMA_PATH,
-    STATUS_PATH,
-    Schema,
-    StatusJson,
-)
 
 _OTHER_NAMES = {
     "-/healthy": "health",
@@ -101,8 +95,8 @@ def tree(networks: Networks, context: SiteContext, *, lookup: bool = False) -> T
         "ready": Ready(networks, context),
         "sd": Discovery(networks, context),
         FINDINGS_PATH: Findings(networks, context),
-        STATUS_PATH: StatusJson(networks, context),
-        SCHEMA_PATH: Schema(),
+        "status.json": StatusJson(networks, context),
+        "status.schema.json": Schema(),
         RUNBOOKS_PATH: Runbooks(),
         context.metrics_path.strip("/"): Metrics(networks, context),
     }
