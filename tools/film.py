@@ -81,7 +81,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         film = Film(viewer, folder)
-        with demo(folder, DEMO_EVENT="gateway", DEMO_PEERS="200") as port:
+        with demo(folder, DEMO_FAULT="gateway", DEMO_PEERS="200") as port:
             _play(film, f"http://127.0.0.1:{port}", folder)
     FILM.write_text(film.svg(), encoding="utf-8")
 
@@ -97,7 +97,7 @@ def _play(film: Film, exporter: str, folder: Path) -> None:
 
         until(lambda: finds("peers", f"{exporter}/status.json"), log.read_text)
         until(lambda: finds('"success"', f"{prometheus}/api/v1/targets"), log.read_text)
-        film.take("DEMO_EVENT=gateway make run: the status page", url=f"{exporter}/")
+        film.take("DEMO_FAULT=gateway make run: the status page", url=f"{exporter}/")
         lost = f'{{finding="{LOST}",object="lab"'
         until(lambda: finds(lost, f"{exporter}/metrics"), log.read_text, 120)
         film.take(

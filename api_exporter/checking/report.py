@@ -65,12 +65,12 @@ class CheckedAccount(Struct, frozen=True, kw_only=True):
     """An account of `--check`, beside its entry in the document of `/status.json`.
 
     Attributes:
-        strict_status: the exit status of `--strict` for this account alone.
+        strict_exit_status: that of `--strict` for this account alone.
         certificate: of the NetBird API.
     """
 
     account: str
-    strict_status: int
+    strict_exit_status: int
     connection: str
     certificate: str | None
 
@@ -252,7 +252,7 @@ def _checked(account: Account) -> CheckedAccount:
     certificate = account.client.server_certificate
     return CheckedAccount(
         account=account.network.account,
-        strict_status=strict_status(account.network),
+        strict_exit_status=strict_status(account.network),
         connection=str(account.client.proxy_selection),
         certificate=None if certificate is None else str(certificate),
     )
@@ -311,7 +311,9 @@ def resource_lines(entry: AccountEntry) -> Iterator[str]:
     yield f"reachable: {'yes' if entry.reachable else 'no'}"
     yield _ROW.format("path", "outcome", "records", "ms")
     for one in entry.resources:
-        cells = ("" if n is None else n for n in (one.records, one.milliseconds))
+        seconds = one.duration_seconds
+        milliseconds = None if seconds is None else round(1000 * seconds)
+        cells = ("" if n is None else n for n in (one.records, milliseconds))
         yield _ROW.format(one.path, one.reason or one.state, *cells).rstrip()
 
 

@@ -28,7 +28,7 @@ _MAX_UNCHUNKED_BYTES = 2048
 """Maximum bytes of a body with a Content-Length; longer bodies are chunked."""
 
 _EVENT_DELAY = 60.0
-"""Seconds from the start to the event: the exporter has then read everything once."""
+"""Seconds from the start to the fault: the exporter has then read everything once."""
 
 _PATHS = {f"/{resource.path}" for resource in RESOURCES}
 
@@ -56,18 +56,18 @@ class DemoApi(Resource):
     isLeaf = True
 
     def __init__(
-        self, networks: Mapping[str, SimulatedAccount], *, now: Now, event: str = "none"
+        self, networks: Mapping[str, SimulatedAccount], *, now: Now, fault: str = "none"
     ) -> None:
         super().__init__()
         self._networks = networks
         self._now = now
-        self._event = event
+        self._fault = fault
         self._begins_at = now() + _EVENT_DELAY
         self._requests = count(1)
 
-    def _happens(self, event: str) -> bool:
-        """Return whether an event of `DEMO_EVENT` has begun."""
-        return event == self._event and self._now() >= self._begins_at
+    def _happens(self, fault: str) -> bool:
+        """Return whether a fault of `DEMO_FAULT` has begun."""
+        return fault == self._fault and self._now() >= self._begins_at
 
     def render(self, request: Request) -> int | bytes:
         """Route first, as the real API: an unknown path is 404 also without a token."""

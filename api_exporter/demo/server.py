@@ -101,7 +101,7 @@ def server(
     networks = (
         customers(count, peers) if count else {DEMO_TOKEN: RecordedNetwork(peers)}
     )
-    api = DemoApi(networks, now=now, event=settings.demo_event)
+    api = DemoApi(networks, now=now, fault=settings.demo_fault)
     endpoint = AdoptedStreamServerEndpoint(reactor, listening.detach(), socket.AF_INET)
     return StreamServerEndpointService(
         endpoint, _QuietSite(api, reactor=IReactorTime(reactor))

@@ -67,14 +67,14 @@ def account_entry(
         url=network.url,
         reachable=network.telemetry.reachable,
         requests_per_minute=round(network.requests_per_minute, 2),
-        request_limit=network.request_limit,
+        request_limit_per_minute=network.request_limit,
         last_refresh=_instant(peers.last_success),
         last_refresh_age_seconds=_age(peers.last_success, now),
         token_expires_at=_instant(verdict.token_expiry(inventory)),
         peers=_peer_numbers(inventory),
         networks=last.networks,
         routes=last.routes,
-        machines_offline=None
+        offline_machines_total=None
         if inventory.peers is None
         else len(inventory.offline_machines),
         offline_machines=[*map(_machine, inventory.offline_machines[:MAX_MACHINES])],
@@ -157,7 +157,7 @@ def _resources(
             interval_seconds=state.period,
             records=known.records if known and known.last_success else None,
             rejected=known.rejected if known else 0,
-            milliseconds=round(1000 * known.seconds) if known and has_ended else None,
+            duration_seconds=round(known.seconds, 3) if known and has_ended else None,
             problems=state.body.errors if state.body and is_rejected else (),
             unknown=known.unknown.names() if known else (),
         )

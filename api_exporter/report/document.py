@@ -97,6 +97,7 @@ class ResourceEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         interval_seconds: between two refreshes.
         reason: of a failure, as in api_exporter_refresh_failure_reasons_total.
         records: of the newest good response; `rejected` could not be decoded.
+        duration_seconds: of the newest refresh.
         problems: why the first rejected records could not be decoded.
         unknown: fields and values that this version does not know.
     """
@@ -110,7 +111,7 @@ class ResourceEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     interval_seconds: Annotated[float, Meta(gt=0)]
     records: Number | None
     rejected: Number
-    milliseconds: Number | None
+    duration_seconds: Annotated[float, Meta(ge=0)] | None
     problems: Sequence[str]
     unknown: Sequence[str]
 
@@ -132,12 +133,12 @@ class AccountEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         url: of the NetBird API.
         reachable: whether the newest request got a response; null before the first.
         requests_per_minute: that the settings cost.
-        request_limit: the stated limit of requests a minute, else NetBird's strictest.
+        request_limit_per_minute: the stated limit, else NetBird's strictest.
         last_refresh: when the peers were last read.
         token_expires_at: when the exporter's access token expires.
         networks: those with enabled resources, and how many of them can be reached.
         routes: the enabled ones, likewise.
-        machines_offline: without those that PEER_DETAIL hides.
+        offline_machines_total: without those that PEER_DETAIL hides.
         offline_machines: the ten that went offline last.
         expiring: findings about what expires soon.
         worst: the newest of the worst findings; null without a warning.
@@ -158,14 +159,14 @@ class AccountEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     url: str
     reachable: bool | None
     requests_per_minute: float
-    request_limit: float
+    request_limit_per_minute: float
     last_refresh: Instant | None
     last_refresh_age_seconds: Number | None
     token_expires_at: Instant | None
     peers: Numbers | None
     networks: Reach | None
     routes: Reach | None
-    machines_offline: Number | None
+    offline_machines_total: Number | None
     offline_machines: Sequence[Machine]
     groups: Sequence[GroupEntry] | None
     expiring: Number | None

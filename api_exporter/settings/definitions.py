@@ -36,7 +36,7 @@ from api_exporter.subjects.users import ACCESS_TOKENS
 
 LOG_FORMATS = ("text", "json")
 
-DEMO_EVENTS = ("none", "outage", "gateway", "token")
+DEMO_FAULTS = ("none", "outage", "gateway", "token")
 
 EVENTS_INTERVAL = 60.0
 """Seconds between refreshes of the audit events if they are written to a file."""
@@ -456,9 +456,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         "Number of simulated accounts of different sizes. Two of them have an"
         " expired token.",
     )
-    demo_event: str = setting(
-        parsers.one_of(*DEMO_EVENTS),
-        "one of " + ", ".join(DEMO_EVENTS),
+    demo_fault: str = setting(
+        parsers.one_of(*DEMO_FAULTS),
+        "one of " + ", ".join(DEMO_FAULTS),
         "Fault of the simulation that begins a minute after the start: the API fails,"
         " the last gateway of a network disconnects, or the token is deleted.",
         default="none",

@@ -117,7 +117,7 @@ EXPIRES_SOON = FindingKind(
     " machines used this key recently.",
 )
 USED_UP = FindingKind(
-    "NetBirdSetupKeyUsedUp",
+    "NetBirdSetupKeyNearlyUsedUp",
     "Setup key",
     "setup_key",
     lasts="15m",

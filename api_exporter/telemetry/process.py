@@ -74,8 +74,8 @@ class ProcessTelemetry:
             "Number of scrapes in progress",
             registry=registry,
         )
-        self.aborted_lists = Counter(
-            "api_exporter_aborted_lists",
+        self.target_lists_aborted = Counter(
+            "api_exporter_target_lists_aborted",
             "Number of lists of service discovery that were aborted because the client"
             " did not read while others waited",
             registry=registry,

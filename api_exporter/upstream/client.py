@@ -138,5 +138,5 @@ def token_source(settings: AccountSettings, log: Logger) -> TokenSource:
         assert token is not None  # one of the two is set
         source = lambda: token  # noqa: E731
     if doubt := source().doubt():
-        log.warn("{doubt}", doubt=doubt)
+        log.warn("{text}", text=doubt)
     return source

@@ -242,7 +242,7 @@ class Fetcher:
                 attempt=number,
                 status=attempt.status,
                 bytes=attempt.received,
-                milliseconds=round(1000 * attempt.seconds),
+                duration_seconds=round(attempt.seconds, 3),
                 error=attempt.error,
             )
 

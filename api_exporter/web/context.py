@@ -181,7 +181,7 @@ class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def pending_lists(self) -> PendingLists:
-        return PendingLists(self.clock, self.process.aborted_lists.inc)
+        return PendingLists(self.clock, self.process.target_lists_aborted.inc)
 
     def document(
         self,

@@ -16,7 +16,7 @@ RUNBOOKS_FILE = Path(__file__).parents[1] / "doc/runbooks.html"
 UNPACKED = str(getattr(sys, "_MEIPASS", ""))
 """The folder of an executable's unpacked files, "" without one."""
 
-MISSING_MESSAGE = "This build has no runbooks: `make run` makes them.\n"
+MISSING_MESSAGE = "this build has no runbooks: `make run` makes them\n"
 
 
 class Runbooks(TextPage):

@@ -79,7 +79,7 @@ REFUSED: tuple[tuple[str, str], ...] = (
     ("service: {ipFamilies: [IPv5]}", "service/ipFamilies"),
     ("scrape: {interval: soon}", "scrape/interval"),
     ("web: {config: {tls_config: {}}}", "tls_config"),
-    ("web: {certificateSecret: a}", "there would be no TLS"),
+    ("web: {certificate: {existingSecret: a}}", "there would be no TLS"),
     (
         "web: {existingSecret: a, config: {basic_auth_users: {a: b}}}",
         "set only one of them",

@@ -192,7 +192,7 @@ class RunTests(SynchronousTestCase):
                 document["accounts"], status_json.accounts, strict=True
             ):
                 peers = entry.resources[0]
-                known = account["strict_status"], entry.reachable
+                known = account["strict_exit_status"], entry.reachable
                 found.append((*known, peers.state, peers.reason))
                 self.assertGreater(entry.requests_per_minute, 2)
                 self.assertEqual("critical", entry.findings[0].severity)

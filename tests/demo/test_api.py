@@ -124,15 +124,15 @@ class ApiTests(AskingTestCase):
         send(transport, f"Bearer  {TOKEN}")  # two spaces
         self.assertIn(b"token invalid", transport.value())
 
-    def test_event(self) -> None:
-        """The event of `DEMO_EVENT` begins a minute after the start. Without its last
+    def test_fault(self) -> None:
+        """The fault of `DEMO_FAULT` begins a minute after the start. Without its last
         gateway, a network has no connected routing peer.
         """
         gateway = {"connected": False, "last_seen": "2026-08-22T19:10:00Z"}
-        for event, expected in (("none", 200), ("outage", 503), ("token", 404)):
-            self.begin(event, NOW - 59)
+        for fault, expected in (("none", 200), ("outage", 503), ("token", 404)):
+            self.begin(fault, NOW - 59)
             self.assertEqual(200, self.ask("/api/peers").status)
-            self.begin(event, NOW - 60)
+            self.begin(fault, NOW - 60)
             self.assertEqual(expected, self.ask("/api/peers").status)
         peers = json.loads(whole("/api/peers"))
         [last] = [one for one in peers if one["name"] == "gw-lab-1"]
@@ -141,10 +141,10 @@ class ApiTests(AskingTestCase):
         self.begin("gateway", NOW - 60)
         self.assertEqual(peers, json.loads(self.ask("/api/peers").body))
 
-    def begin(self, event: str, at: float) -> None:
+    def begin(self, fault: str, at: float) -> None:
         """Start the simulation at a time. The requests are at NOW."""
         times = iter([at])
-        self.api = DemoApi({TOKEN: NETWORK}, now=lambda: next(times, NOW), event=event)
+        self.api = DemoApi({TOKEN: NETWORK}, now=lambda: next(times, NOW), fault=fault)
 
     def test_not_found(self) -> None:
         """An unknown path, or a method but GET, is 404 in plain text."""

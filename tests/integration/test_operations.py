@@ -192,8 +192,8 @@ class LogTests(ExporterTestCase):
         """Attempts, refreshes and requests are lines."""
         running = self.started(environ=self.settings(LOG_LEVEL="debug"))
         for line in (
-            r"debug requested api/peers attempt=1 status=200 bytes=\d+ millis",
-            r"debug refreshed peers records=\d+ rejected=0 milliseconds=\d+",
+            r"debug requested api/peers attempt=1 status=200 bytes=\d+ duration",
+            r"debug refreshed peers records=\d+ rejected=0 duration_seconds=0\.\d+",
             r"debug GET /metrics status=200 client=127\.0\.0\.1 bytes=\d+",
         ):
             until(lambda line=line: bool(re.search(line, running.said())), line)  # type: ignore[misc]

@@ -206,7 +206,8 @@ class EndsTests(SynchronousTestCase):
         self.assertEqual("0", self.hourly(network))
         self.assertEqual(asked, len(network.times("consumption")))
         found = {one.alert for one in network.attention.found.findings}
-        self.assertIn("NetBirdAgentBudgetNearlyUsed", found)  # others of the day go on
+        # Others of the day go on.
+        self.assertIn("NetBirdAgentBudgetNearlyUsedUp", found)
 
     def test_usage(self) -> None:
         """Earlier days are requested once a day, today each time; 0 from midnight."""

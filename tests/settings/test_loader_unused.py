@@ -100,7 +100,7 @@ def examples(folder: Path) -> list[tuple[str, str]]:
         ("SHARD", "0/2"),
         ("DEMO_PEERS", "1"),
         ("DEMO_ACCOUNTS", "3"),
-        ("DEMO_EVENT", "outage"),
+        ("DEMO_FAULT", "outage"),
     ]
     found += [("COLLECTORS", collector.name) for collector in COLLECTORS]
     for resource in RESOURCE_BY_NAME:

@@ -51,7 +51,7 @@ class SetupKeysExpiryTests(FindingsTestCase):
             (10, 10, "used up: 10 of 10 uses."),
             (1, 1, "used up: 1 of 1 use."),
         ):
-            line = f"NetBirdSetupKeyUsedUp: Setup key fleet is {words}"
+            line = f"NetBirdSetupKeyNearlyUsedUp: Setup key fleet is {words}"
             self.tells(self.key(usage_limit=limit, used_times=used), line)
             spent = self.key(
                 usage_limit=limit, used_times=used, state="overused", last_used=at(-60)

@@ -106,7 +106,7 @@ class ListsTestCase(SynchronousTestCase):
 
     def aborted(self) -> float | None:
         registry = self.watched.context.process.registry
-        return registry.get_sample_value("api_exporter_aborted_lists_total")
+        return registry.get_sample_value("api_exporter_target_lists_aborted_total")
 
 
 class ListsTests(ListsTestCase):

@@ -34,7 +34,7 @@ class RunbooksTests(ServedTestCase):
         for subject, severity, name in (
             ("Exporter", "critical", "ApiExporterDown"),
             ("Networks and routes", "critical", "NetBirdRouteUnreachable"),
-            ("Account", "warning", "NetBirdSetupKeyUsedUp"),
+            ("Account", "warning", "NetBirdSetupKeyNearlyUsedUp"),
         ):
             listed = contents.partition(f"<strong>{subject}</strong>")[2]
             [links, *_] = re.findall(f"<li>{severity}: (.*?)</li>", listed)

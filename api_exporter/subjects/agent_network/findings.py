@@ -48,7 +48,7 @@ _LIMIT_LABELS = (
 )
 
 BUDGET_EXHAUSTED = FindingKind(
-    "NetBirdAgentBudgetExhausted",
+    "NetBirdAgentBudgetUsedUp",
     "Budget",
     "agent_limit",
     lasts="5m",
@@ -59,7 +59,7 @@ BUDGET_EXHAUSTED = FindingKind(
     own_labels=_LIMIT_LABELS,
 )
 BUDGET_NEARLY_USED = FindingKind(
-    "NetBirdAgentBudgetNearlyUsed",
+    "NetBirdAgentBudgetNearlyUsedUp",
     "Budget",
     "agent_limit",
     lasts="5m",

@@ -37,7 +37,7 @@ class AgentNetworkTests(SynchronousTestCase):
         nearly = "Budget rule Contractors is nearly used up: a group has used 99% of"
         for alert, words in (
             (
-                "BudgetExhausted",
+                "BudgetUsedUp",
                 [
                     "The budget of agent policy Engineering is used up: a user has used"
                     " 100% of 500,000 tokens in 1 day.",
@@ -46,7 +46,7 @@ class AgentNetworkTests(SynchronousTestCase):
                 ],
             ),
             (
-                "BudgetNearlyUsed",
+                "BudgetNearlyUsedUp",
                 [
                     f"{nearly} 100,000 tokens in 1 day: contractors.",
                     f"{nearly} 10.00 USD in 1 day: contractors.",
@@ -61,7 +61,7 @@ class AgentNetworkTests(SynchronousTestCase):
         exact = replace(USUAL, shares=USUAL.shares | {"agent_budget_used": 0.999})
         self.assertEqual(
             [f"{nearly} 100,000 tokens in 1 day: contractors."],
-            said(known(), "BudgetNearlyUsed", exact),
+            said(known(), "BudgetNearlyUsedUp", exact),
         )
 
     def test_two_groups(self) -> None:
@@ -90,7 +90,7 @@ class AgentNetworkTests(SynchronousTestCase):
                 f"{nearly} 99% of 100,000 tokens in 1 day: All, contractors.",
                 f"{nearly} 99% of 10.00 USD in 1 day: All, contractors.",
             ],
-            said(inventory, "BudgetNearlyUsed"),
+            said(inventory, "BudgetNearlyUsedUp"),
         )
 
     def test_cost(self) -> None:

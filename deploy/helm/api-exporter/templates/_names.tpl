@@ -57,8 +57,8 @@ annotations:
 {{- with $image.digest }}@{{ . }}{{ else }}:{{ default .Chart.AppVersion $image.tag }}{{ end }}
 {{- end }}
 
-{{/* Whether anybody may be asked who they are, and whether by TLS. */}}
-{{- define "api-exporter.door" -}}
+{{/* Whether clients must authenticate, and the scheme of the pages. */}}
+{{- define "api-exporter.authentication" -}}
 {{- with .Values.web }}{{ if or .config .existingSecret .tokens.existingSecret }}yes{{ end }}{{ end }}
 {{- end }}
 

@@ -150,13 +150,13 @@ EVENTS_CURSOR_FILE: /events/cursor
 {{ and (kindIs "float64" .) (eq (toString .) (toString (floor .))) | ternary (toJson .) (toString .) }}
 {{- end }}
 
-{{/* Of (list . probe page). Behind a door it asks from inside, where no certificate or password is needed. */}}
+{{/* Of (list . probe page). With authentication it asks from inside, where no certificate or password is needed. */}}
 {{- define "api-exporter.probe" -}}
 {{- $top := index . 0 -}}
 {{- $probe := deepCopy (default dict (index . 1)) -}}
 {{- $page := index . 2 -}}
 {{- if not (or $probe.httpGet $probe.exec $probe.tcpSocket) -}}
-{{- if include "api-exporter.door" $top -}}
+{{- if include "api-exporter.authentication" $top -}}
 {{- $probe = set $probe "exec" (dict "command" (list "api-exporter" "--health" $page)) -}}
 {{- else -}}
 {{- $probe = set $probe "httpGet" (dict "path" $page "port" "http") -}}

@@ -36,7 +36,7 @@
 {{- else if .config -}}
 {{- $sources = append $sources (dict "secret" (dict "name" (printf "%s-web" $full))) -}}
 {{- end -}}
-{{- with .certificateSecret -}}
+{{- with .certificate.existingSecret -}}
 {{- $sources = append $sources (dict "secret" (dict "name" .)) -}}
 {{- end -}}
 {{- if $sources -}}
