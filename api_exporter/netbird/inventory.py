@@ -1,8 +1,8 @@
 """The inventory: the newest records of each resource."""
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, wraps
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -20,6 +20,7 @@ from api_exporter.netbird.records import (
 )
 
 R = TypeVar("R")
+T = TypeVar("T")
 
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
@@ -266,3 +267,21 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             user.is_current and not user.is_service_user and user.role == "user"
             for user in self.users or ()
         )
+
+
+def joined_once(join: Callable[[Inventory], T]) -> Callable[[Inventory], T]:
+    """Keep the result of a join with its inventory: pages and findings need the same.
+
+    It must be small: it lives as long as the inventory.
+    """
+    name = f"{join.__module__}.{join.__name__}"
+
+    @wraps(join)
+    def once(inventory: Inventory) -> T:
+        kept = vars(inventory)
+        if name not in kept:
+            kept[name] = join(inventory)
+        result: T = kept[name]
+        return result
+
+    return once

@@ -227,18 +227,19 @@ class CurrentUser(Struct, frozen=True, gc=False, kw_only=True):
     permissions: Permissions = Permissions()
 
 
-def choices(account: NetBirdAccount) -> Iterator[tuple[str, bool]]:
-    """Yield the yes-or-no settings of an account that the response has."""
-    for prefix, part in (("", account.settings), ("extra.", account.settings.extra)):
-        for field in fields(part):
-            value = getattr(part, field.name)
-            if isinstance(value, bool):
-                yield prefix + field.name, value
-
-
 CHOICES = tuple(
     prefix + field.name
     for prefix, part in (("", NetBirdSettings), ("extra.", ExtraSettings))
     for field in fields(part)
     if field.type == Choice
 )
+
+
+def choices(account: NetBirdAccount) -> Iterator[tuple[str, bool]]:
+    """Yield the yes-or-no settings of an account that the response has."""
+    settings = account.settings
+    for name in CHOICES:
+        extra = name.removeprefix("extra.")
+        value = getattr(settings if extra == name else settings.extra, extra)
+        if value is not None:
+            yield name, value

@@ -55,17 +55,20 @@ FIRST, LAST = 1e9, -1e9
 
 
 class Candidate(Struct, frozen=True):
-    """A request that an account may send.
-
-    Its urgency is `lead` + `weight` for each second after `due`: the intervals of its
-    resource by which it is late, unless it comes first or last, and but for peers.
-    """
+    """A request that an account may send."""
 
     name: str
     due: float
     peers: bool
     lead: float
     weight: float
+
+    def urgency(self, now: float) -> float:
+        """Return the intervals of its resource by which it is late.
+
+        Peers count as later, and some requests come before or after all others.
+        """
+        return self.lead + self.weight * (now - self.due)
 
 
 def candidate(
@@ -185,7 +188,7 @@ class Budget:
                 if due > now or at > now:
                     if due < soonest and at < soonest:
                         soonest = max(due, at)
-                elif (urgency := one.lead + one.weight * (now - due)) > most:
+                elif (urgency := one.urgency(now)) > most:
                     best, most = (requester, one), urgency
         if best is None:
             return soonest, None

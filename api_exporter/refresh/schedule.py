@@ -132,20 +132,21 @@ class Schedule:
         name = self.peers_name
         if (due := self._state(name).due) is not None:
             yield candidate(name, due, self._states.periods[name], peers=True)
-        others = list(self._others(now))
-        late = [one for one in others if one.due <= now]
+        due_times = dict(self._others(now))
+        late = [self._other(name, due) for name, due in due_times.items() if due <= now]
         if late:
-            yield max(late, key=lambda one: one.lead + one.weight * (now - one.due))
-        elif others:
-            yield min(others, key=lambda one: one.due)
+            yield max(late, key=lambda one: one.urgency(now))
+        elif due_times:
+            name = min(due_times, key=due_times.__getitem__)
+            yield self._other(name, due_times[name])
 
-    def _others(self, now: float) -> Iterator[Candidate]:
-        """Yield the requests, except those for the peers, that may start."""
+    def _others(self, now: float) -> Iterator[tuple[str, float]]:
+        """Yield when requests may start, except those for the peers."""
         if self._is_busy():
             return
         test = self._connection_test
         if test is not None and test.due is not None:
-            yield candidate(CONNECTION_TEST, test.due, 0.0)
+            yield CONNECTION_TEST, test.due
             return
         if self._waiting_since is not None:
             return
@@ -154,14 +155,20 @@ class Schedule:
             probe_at = self._outage.others_at
         for name, state in self._states.every.items():
             if name != self.peers_name and state.due is not None:
-                known = state.body is not None
-                allowed_at = -NEVER if known else self._allowed_at(name)
-                due = max(state.due, state.rests_until, allowed_at)
+                due = max(state.due, state.rests_until)
+                if state.body is None:
+                    due = max(due, self._allowed_at(name))
                 if probe_at > now:
                     due = max(due, probe_at)
-                period = self._states.periods[name]
-                period = period if known else min(period, UNREAD_PERIOD)
-                yield candidate(name, due, period, lead=self._lead(name))
+                yield name, due
+
+    def _other(self, name: str, due: float) -> Candidate:
+        if name == CONNECTION_TEST:
+            return candidate(name, due, 0.0)
+        period = self._states.periods[name]
+        if self._state(name).body is None:
+            period = min(period, UNREAD_PERIOD)
+        return candidate(name, due, period, lead=self._lead(name))
 
     def _lead(self, name: str) -> float:
         if name in self.first:
@@ -172,10 +179,14 @@ class Schedule:
 
     def _is_busy(self) -> bool:
         """Return whether the request for another resource must end first."""
-        every = self._states.every
-        others = [state for name, state in every.items() if name != self.peers_name]
-        others += filter(None, [self._connection_test])
-        running = [one for one in others if one.began is not None]
+        running = [
+            state
+            for name, state in self._states.every.items()
+            if state.began is not None and name != self.peers_name
+        ]
+        test = self._connection_test
+        if test is not None and test.began is not None:
+            running.append(test)
         silent = sum(one.is_silent for one in running)
         return silent < len(running) or silent > (0 if self._outage else MAX_SILENT)
 

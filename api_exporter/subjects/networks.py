@@ -18,7 +18,7 @@ from api_exporter.netbird.facts.routing import (
     routing_peers,
     why_unreachable,
 )
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.inventory import Inventory, joined_once
 from api_exporter.netbird.join_size import length_of
 from api_exporter.netbird.records import LIMITED_GROUPS, Count, GroupId, ShownText
 from api_exporter.netbird.resources import MINUTE, Resource
@@ -87,6 +87,7 @@ NETWORK_RESOURCES = Resource(
 )
 
 
+@joined_once
 def network_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
     """Return the routing peers of the enabled routers of each network."""
     enabled = (
@@ -341,7 +342,7 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
 
 def count_reachable(inventory: Inventory) -> Reach | None:
     """Count networks with enabled resources; None while a list is unknown."""
-    if not inventory.records.keys() >= {*_READS}:
+    if not inventory.records.keys() >= {*REACH_READS}:
         return None
     routing = network_routing_peers(inventory)
     enabled = {r.id for r in NETWORK_RESOURCES.of(inventory) or () if r.enabled}
@@ -354,13 +355,13 @@ def count_reachable(inventory: Inventory) -> Reach | None:
     )
 
 
-_READS = ("networks", "network_routers", "network_resources", "groups", "peers")
+REACH_READS = ("networks", "network_routers", "network_resources", "groups", "peers")
 
 FINDERS = (
     Finder(
         findings,
         (NETWORK_UNREACHABLE, NETWORK_REDUNDANCY_LOST, RESOURCE_UNREACHABLE),
-        _READS,
+        REACH_READS,
         hidden_in_outage=True,
     ),
 )

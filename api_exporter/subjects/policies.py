@@ -18,7 +18,7 @@ from api_exporter.attention.finding import (
 from api_exporter.collectors.rows import ObjectKind, id_and_name
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.facts.members import PeerSets, count_below, distinct
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.inventory import Inventory, joined_once
 from api_exporter.netbird.records import (
     LIMITED_GROUPS,
     GroupId,
@@ -141,6 +141,7 @@ def policies_by_check(inventory: Inventory) -> dict[str, list[Policy]]:
 Release = tuple[int, int, int]
 
 
+@joined_once
 def outdated_peer_counts(inventory: Inventory) -> Mapping[str, int]:
     """Return the number of peers that each check blocks for their version, by its id.
 

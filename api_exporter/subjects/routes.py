@@ -23,7 +23,7 @@ from api_exporter.netbird.facts.routing import (
     routing_peers,
     why_unreachable,
 )
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.inventory import Inventory, joined_once
 from api_exporter.netbird.join_size import length_of
 from api_exporter.netbird.records import LIMITED_GROUPS
 from api_exporter.netbird.resources import MINUTE, Resource
@@ -55,6 +55,7 @@ ROUTES = Resource(
 )
 
 
+@joined_once
 def route_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
     enabled = ((r.id, (r,)) for r in ROUTES.of(inventory) or () if r.enabled)
     groups, peers = inventory.groups or (), inventory.peers or ()
@@ -171,7 +172,7 @@ def _joined(inventory: Inventory) -> Mapping[tuple[str, str], RoutingPeers]:
 
 def count_reachable(inventory: Inventory) -> Reach | None:
     """Return the numbers of enabled routes; None while a list is unknown."""
-    if not inventory.records.keys() >= {*_READS}:
+    if not inventory.records.keys() >= {*REACH_READS}:
         return None
     return reach_of(_joined(inventory).values())
 
@@ -197,13 +198,13 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
-_READS = ("routes", "groups", "peers")
+REACH_READS = ("routes", "groups", "peers")
 
 FINDERS = (
     Finder(
         findings,
         (ROUTE_UNREACHABLE, ROUTE_REDUNDANCY_LOST),
-        _READS,
+        REACH_READS,
         hidden_in_outage=True,
     ),
 )

@@ -221,10 +221,13 @@ def update_findings(
         if everything or not finder.reads or changed.intersection(finder.reads)
     }
     every = MappingProxyType({**last.by_finder, **by_finder})
-    groups, reach = last.groups, (last.networks, last.routes)
+    groups, reachable, leading = last.groups, last.networks, last.routes
     if everything or changed:
         groups = count_important(snapshot)
-        reach = networks.count_reachable(inventory), routes.count_reachable(inventory)
+    if changed.intersection(networks.REACH_READS):
+        reachable = networks.count_reachable(inventory)
+    if changed.intersection(routes.REACH_READS):
+        leading = routes.count_reachable(inventory)
     waits = _waits(snapshot, resource, every, last, changed)
     is_up = snapshot.states[PEERS].up is True
     began = min(last.began, snapshot.seconds) if is_up else last.began
@@ -241,8 +244,8 @@ def update_findings(
         has_counts=last.has_counts or (is_up and (has_begun or seconds >= MAX_WAIT)),
         awaited=() if untried and seconds < MAX_WAIT else awaited_lists(waits),
         groups=groups,
-        networks=reach[0],
-        routes=reach[1],
+        networks=reachable,
+        routes=leading,
     )
     return replace(state, found=_combined(snapshot, state))
 

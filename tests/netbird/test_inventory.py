@@ -1,5 +1,6 @@
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.netbird.inventory import Inventory, joined_once
 from api_exporter.netbird.records import (
     CurrentUser,
     Group,
@@ -120,3 +121,18 @@ class InventoryTests(SynchronousTestCase):
         )
         self.assertEqual({"peers"}, before.withheld)
         self.assertNotIn("peers", after.withheld)
+
+    def test_joined_once(self) -> None:
+        """A join is computed once for an inventory, and again for the next one."""
+        joined: list[int] = []
+
+        @joined_once
+        def count_peers(inventory: Inventory) -> int:
+            joined.append(len(inventory.peers or ()))
+            return joined[-1]
+
+        before = inventory_of(peers=(Peer(id="a"),))
+        after = before.replacing("peers", (Peer(id="a"), Peer(id="b")))
+        counts = [count_peers(one) for one in (before, before, after, before, after)]
+        self.assertEqual([1, 1, 2, 1, 2], counts)
+        self.assertEqual([1, 2], joined)
