@@ -342,7 +342,7 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
 
 def count_reachable(inventory: Inventory) -> Reach | None:
     """Count networks with enabled resources; None while a list is unknown."""
-    if not inventory.records.keys() >= {*REACH_READS}:
+    if not inventory.records.keys() >= {*NETWORK_REACH_READS}:
         return None
     routing = network_routing_peers(inventory)
     enabled = {r.id for r in NETWORK_RESOURCES.of(inventory) or () if r.enabled}
@@ -355,13 +355,19 @@ def count_reachable(inventory: Inventory) -> Reach | None:
     )
 
 
-REACH_READS = ("networks", "network_routers", "network_resources", "groups", "peers")
+NETWORK_REACH_READS = (
+    "networks",
+    "network_routers",
+    "network_resources",
+    "groups",
+    "peers",
+)
 
 FINDERS = (
     Finder(
         findings,
         (NETWORK_UNREACHABLE, NETWORK_REDUNDANCY_LOST, RESOURCE_UNREACHABLE),
-        REACH_READS,
+        NETWORK_REACH_READS,
         hidden_in_outage=True,
     ),
 )

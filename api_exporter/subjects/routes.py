@@ -172,7 +172,7 @@ def _joined(inventory: Inventory) -> Mapping[tuple[str, str], RoutingPeers]:
 
 def count_reachable(inventory: Inventory) -> Reach | None:
     """Return the numbers of enabled routes; None while a list is unknown."""
-    if not inventory.records.keys() >= {*REACH_READS}:
+    if not inventory.records.keys() >= {*ROUTE_REACH_READS}:
         return None
     return reach_of(_joined(inventory).values())
 
@@ -198,13 +198,13 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
         )
 
 
-REACH_READS = ("routes", "groups", "peers")
+ROUTE_REACH_READS = ("routes", "groups", "peers")
 
 FINDERS = (
     Finder(
         findings,
         (ROUTE_UNREACHABLE, ROUTE_REDUNDANCY_LOST),
-        REACH_READS,
+        ROUTE_REACH_READS,
         hidden_in_outage=True,
     ),
 )

@@ -224,9 +224,9 @@ def update_findings(
     groups, reachable, leading = last.groups, last.networks, last.routes
     if everything or changed:
         groups = count_important(snapshot)
-    if changed.intersection(networks.REACH_READS):
+    if changed.intersection(networks.NETWORK_REACH_READS):
         reachable = networks.count_reachable(inventory)
-    if changed.intersection(routes.REACH_READS):
+    if changed.intersection(routes.ROUTE_REACH_READS):
         leading = routes.count_reachable(inventory)
     waits = _waits(snapshot, resource, every, last, changed)
     is_up = snapshot.states[PEERS].up is True
