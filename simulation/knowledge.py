@@ -31,6 +31,7 @@ from tests.reference.bodies import records, together
 from tests.reference.comparison import JOINED, same
 from tests.reference.fields import Known, Record
 from tests.reference.page import Key, Page, Settings
+from tests.reference.valid import RECORDS
 
 T = TypeVar("T")
 
@@ -282,7 +283,9 @@ class Knowledge:
         if self.network.text() != b"".join(map(_text, pages.values())):
             yield "the page is not put together of the newest ones"
         inventory, fresh = self.network.inventory, self.fresh_inventory()
-        known = together({name: self._body(name) for name in self.bodies})
+        known = together(
+            {name: self._body(name) for name in self.bodies if name in RECORDS}
+        )
         settings = Settings(
             personal=inventory.personal,
             detail=inventory.detail,

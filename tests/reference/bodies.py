@@ -4,14 +4,16 @@ import re
 from collections.abc import Mapping
 
 from tests.reference.fields import Known, Record, text
-from tests.reference.valid import FIELDS, NEVER_NULL, OBJECTS, ROWS, identity, readable
+from tests.reference.valid import FIELDS, NEVER_NULL, OBJECTS, RECORDS, ROWS, readable
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def known(parsed: Mapping[str, object]) -> Known:
-    """Return the valid records. A resource with an invalid body is unknown."""
-    return together({name: records(name, body) for name, body in parsed.items()})
+    """Return the valid records of joined lists. One with an invalid body is unknown."""
+    return together(
+        {name: records(name, body) for name, body in parsed.items() if name in RECORDS}
+    )
 
 
 def records(resource: str, body: object) -> list[Record] | None:
@@ -24,8 +26,6 @@ def together(read: Mapping[str, list[Record] | None]) -> Known:
     found = {name: records for name, records in read.items() if records is not None}
     if not any(user.get("is_current") for user in found.get("users", [])):
         found.pop("access_tokens", None)  # the user to request them for is unknown
-    if read.get("agent_usage_earlier", []) is None:
-        found.pop("agent_usage", None)  # requested after the earlier days
     return found
 
 
@@ -57,7 +57,7 @@ def _list(resource: str, body: object) -> list[Record] | None:
         return right
     last: dict[str, Record] = {}
     for record in right:
-        own = text(record, identity(resource))
+        own = text(record, "id")
         last.pop(own, None)  # the last record determines the position
         last[own] = record
     last.pop("", None)
