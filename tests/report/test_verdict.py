@@ -95,6 +95,11 @@ class VerdictTests(SynchronousTestCase):
         self.assertIn("80 seconds ago", found.headline)
         self.assertIn("metrics of the peers have expired", found.notes[0])
 
+    def test_restricted(self) -> None:
+        """Withheld peers are a warning: all else is read."""
+        found = self.verdict(replace(FRESH, not_read=NotRead.RESTRICTED))
+        self.assertEqual(("warning", "In part"), (found.verdict, found.short))
+
     def test_others(self) -> None:
         """Other failing resources are counted."""
         found = self.verdict(FRESH, others={"groups": failing(), "routes": FRESH})
