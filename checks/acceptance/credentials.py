@@ -28,8 +28,8 @@ def check_credentials(system: System, root: Root, api: str, events: str) -> str:
     Authority().server().write(etc, "server")
     (etc / "web.yml").write_text(_TLS)
     (etc / "config").write_text("WEB_CONFIG_FILE=/etc/api-exporter/web.yml\n")
-    door = "chgrp api-exporter web.yml server.*; chmod 640 web.yml server.*"
-    system.run("sh", "-ec", f"cd /etc/api-exporter; {door}")
+    group = "chgrp api-exporter web.yml server.*; chmod 640 web.yml server.*"
+    system.run("sh", "-ec", f"cd /etc/api-exporter; {group}")
     dropins = root.path / "etc/systemd/system/api-exporter.service.d"
     (dropins / "events.conf").write_text(block("../logs.md", "systemd", 0, "ini"))
     system.run("sh", "-c", script("../logs.md", "systemd"))
