@@ -334,7 +334,7 @@ class Refresher(Service):
         are_newest = self._states[PEERS].error is None
         try:
             await self._pipeline.release_peers(are_newest=are_newest)
-        except UpstreamError:  # the next refresh of the peers has the same error
+        except (MemoryError, UpstreamError):  # the peers' next refresh reports it
             self._schedule.make_due(PEERS, self._clock.seconds())
             return
         if held is not None and are_newest:

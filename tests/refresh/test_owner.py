@@ -252,3 +252,20 @@ class OwnerTests(LiveTestCase):
             self.advance(0.2)
             self.assertNotIn('peer_id="d2', self.page(""))
         self.assertIn('peer_id="e2', self.page(""))
+
+    def test_no_memory(self) -> None:
+        """Peers that were held, and need too much memory then, are read again."""
+        self.begin(seconds=0, one=SERVICE)
+        pipeline = self.exporter.accounts[""].network.pipeline
+        really, failures = pipeline.release_peers, [MemoryError()]
+
+        async def release_peers(*, are_newest: bool) -> None:
+            if failures:
+                raise failures.pop()
+            await really(are_newest=are_newest)
+
+        self.patch(pipeline, "release_peers", release_peers)
+        self.advance(10)
+        self.assertEqual({"d2"}, self.accounts())
+        self.assertTrue(self.peers())
+        self.assertEqual([], [x for x in self.book.lines() if "internal" in x])
