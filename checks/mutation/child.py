@@ -83,6 +83,7 @@ def _run(path: Path, source: str, tests: Iterable[str]) -> bool:
         file = folder / "mutant.py"
         file.write_text(source)
         sys.meta_path.insert(0, Finder(dotted(path), file))
+        signal.setitimer(signal.ITIMER_PROF, MAX_TEST_SECONDS)  # an import may hang
         importlib.import_module("tests")  # its profile
         parent = settings.get_profile("api-exporter")
         phases = (Phase.explicit, Phase.generate)  # the first failure is enough

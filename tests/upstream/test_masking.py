@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.upstream.masking import mask_secrets
+from api_exporter.upstream.masking import mask_records, mask_secrets
 
 SECRET = "nbp_8sYvTtQ2WxRkMpLz4JcHdNgFbA1eUi0aBcDe"
 
@@ -47,3 +47,14 @@ class MaskedTests(SynchronousTestCase):
         shown = mask_secrets(before + piece + after, SECRET)
         for place in range(len(SECRET) - 7):
             self.assertNotIn(SECRET[place : place + 8], shown)
+
+
+class RecordsTests(SynchronousTestCase):
+    def test_secrets(self) -> None:
+        """Each long secret is masked wherever it stands; a short one may be a word."""
+        long, other = "nbp_0123456789abcdef", "fedcba9876543210_pbn"
+        body = f'[{{"a":"{long}"}},{{"b":"x{other}{long}","c":"short"}}]'.encode()
+        self.assertEqual(
+            b'[{"a":"<token>"},{"b":"x<token><token>","c":"short"}]',
+            mask_records((long, "short", other), body),
+        )
