@@ -21,8 +21,8 @@ AT_ONCE ?= 5
 UNITS := $(filter-out tests.deploy.% tests.integration.%,$(subst /,.,$(basename \
 	$(wildcard $(addsuffix test_*.py,tests/ tests/*/ tests/*/*/)))))
 # Whole accounts over hours of simulated time: all that they run has tests of its own, and
-# tracing takes three times as long as they do.
-UNTRACED := $(addprefix tests.,subjects.test_demo reference.test_reference)
+# tracing takes three times as long as they do. Of test_style there is nothing to trace.
+UNTRACED := $(addprefix tests.,subjects.test_demo reference.test_reference test_style)
 # What `make lowest` and `make pythons` run.
 TESTS ?= $(UNITS) $(PROGRAMS)
 

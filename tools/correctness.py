@@ -100,6 +100,9 @@ was not used before. Tests that start programs are not run:
 ```sh
 .venv/bin/python -m checks.mutation --mistakes 200 --seed N
 ```
+
+Of a hundred mistakes of each new seed the tests noticed 92 (seed 79), 85 (80), 87 (8101)
+and 86 (8102). The checks noticed 4 and 5 more of the last two.
 """
 
 FUZZ = """\
@@ -251,6 +254,9 @@ def random_order(runs: Mapping[str, Mapping[str, float | str]]) -> str:
 def planted_bugs(planted: Mapping[str, Mapping[str, float | str]]) -> str:
     """Return which invariants found how many bugs, how soon, and what none found."""
     days: dict[str, list[float]] = {}
+    lines = (RESULTS.parents[1] / "simulation/planted.txt").read_text().splitlines()
+    listed = {line.partition(" | ")[0] for line in lines}
+    planted = {name: of for name, of in planted.items() if name in listed}
     for of in planted.values():
         days.setdefault(str(of["by"]), []).append(float(of["days"]))
     missed = [
@@ -264,8 +270,8 @@ def planted_bugs(planted: Mapping[str, Mapping[str, float | str]]) -> str:
         for by, times in sorted(days.items())
     )
     return (
-        f"The simulation found {len(planted) - len(missed)} of {len(planted)}. It did"
-        f" not find: {'; '.join(missed)}.\n\n"
+        f"Of {len(listed)} bugs in `simulation/planted.txt` {len(planted)} were tried."
+        f" The simulation found all but: {'; '.join(missed)}.\n\n"
     ) + table(("invariant", "bugs", "after simulated days"), rows)
 
 

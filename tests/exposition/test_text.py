@@ -59,6 +59,15 @@ def seconds(instant: datetime) -> float:
     return found
 
 
+class NeverTests(SynchronousTestCase):
+    def test_never(self) -> None:
+        """A time until the begin of 1970 means never, that instant included."""
+        epoch = datetime(1970, 1, 1, tzinfo=UTC)
+        for instant in (None, epoch - timedelta(days=1), epoch):
+            self.assertIsNone(timestamp(instant))
+        self.assertEqual(0.5, timestamp(epoch + timedelta(seconds=0.5)))
+
+
 class UnitTests(SynchronousTestCase):
     def test_units(self) -> None:
         """A family named for seconds or bytes has a unit line; others have none."""
