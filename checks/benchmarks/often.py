@@ -23,16 +23,23 @@ REFRESHES_PER_SCRAPE = 3
 MAX_SHARE = 0.05
 """The largest share of a core with 10,000 peers."""
 
+MAX_MEMORY = 100.0
+"""MiB with 10,000 peers of which each is renamed before each refresh."""
+
 
 def measure(table: Table, peers: int, directory: Path) -> None:
     with servers.upstream(peers, directory, "few") as upstream:
-        found = share(upstream, directory)
+        share, _ = use(upstream, directory)
     targets = {peers: MAX_SHARE * 100}
-    table.put("peers=5s, with scrapes: processor", peers, found * 100, "%", targets)
+    table.put("peers=5s, with scrapes: processor", peers, share * 100, "%", targets)
+    with servers.upstream(peers, directory, "names") as upstream:
+        _, peak = use(upstream, directory)
+    targets = {peers: MAX_MEMORY}
+    table.put("all names change: peak memory", peers, peak, "MiB", targets)
 
 
-def share(upstream: int, directory: Path) -> float:
-    """Return the daemon's share of a core after the first refresh, with scrapes."""
+def use(upstream: int, directory: Path) -> tuple[float, float]:
+    """Return the daemon's share of a core and its peak memory in MiB, with scrapes."""
     pace = {"REFRESH_INTERVALS": f"peers={INTERVAL:.0f}s"}
     with servers.daemon(upstream, directory, **pace) as daemon:
         wait(daemon, "/health")
@@ -45,4 +52,5 @@ def share(upstream: int, directory: Path) -> float:
             if look % REFRESHES_PER_SCRAPE == 0:
                 client.time("/metrics", "Accept-Encoding: gzip")
             time.sleep(max(0.0, begin + (look + 1) * INTERVAL - time.monotonic()))
-        return (daemon.cpu - cpu) / (time.monotonic() - begin)
+        share = (daemon.cpu - cpu) / (time.monotonic() - begin)
+        return share, daemon.memory("VmHWM")

@@ -86,10 +86,20 @@ def clock(network: Prepared, ticks: int) -> None:
     network.revise(PEERS, change)
 
 
+def names(network: Prepared, ticks: int) -> None:
+    """Rename all peers."""
+
+    def change(place: int, peer: dict[str, object]) -> None:
+        peer["name"] = f"peer-{place}-{ticks}"
+
+    network.revise(PEERS, change)
+
+
 KINDS: Mapping[str, Tick] = {
     "passing": passing,
     "few": coming_and_going(100),
     "clock": clock,
+    "names": names,
 }
 
 
