@@ -1,4 +1,4 @@
-"""The blocks of the event loop: `python -m checks.benchmarks.stalls [PEERS [REFRESHES]]`.
+"""Blocks of the event loop: `python -m checks.benchmarks.stalls [PEERS [REFRESHES]]`.
 
 A thread looks at the loop every two milliseconds, and keeps the stacks of all threads
 when it is late. A process that only sleeps shows the delays of the machine: what is
