@@ -157,8 +157,11 @@ def _read(state: ResourceState, event: Read) -> Next:
         reported=kinds if is_reported else state.reported & kinds,
         reported_at=event.clock if is_reported else state.reported_at,
     )
-    counts: dict[str, float] = {"records": body.records, "rejected": body.rejected}
-    counts["duration_seconds"] = round(seconds, 3)
+    counts = {
+        "records": body.records,
+        "rejected": body.rejected,
+        "duration_seconds": round(seconds, 3),
+    }
     line = LogLine("debug", "refreshed {resource}", counts)
     left_out = _left_out(body) if is_reported else ()
     return after, (line, *left_out, *_recovery(state))

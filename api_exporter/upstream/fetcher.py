@@ -200,12 +200,13 @@ class Fetcher:
         except UpstreamError as error:
             if body.status is None or error.reason == "proxy_auth":
                 problem = str(error)
-        place = {"url": self._options.url, "route": self._options.route}
+        url, route = self._options.url, self._options.route
         if problem:
             text = "cannot reach the NetBird API at {url}, {route}: {error}"
-            self.log.warn(text, **place, error=problem)
+            self.log.warn(text, url=url, route=route, error=problem)
         else:
-            self.log.info("reached the NetBird API at {url}, {route}", **place)
+            text = "reached the NetBird API at {url}, {route}"
+            self.log.info(text, url=url, route=route)
 
     async def _attempt(
         self, path: str, number: int, token: Token, deadline: float, body: BodyReceiver
