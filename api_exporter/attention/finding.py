@@ -87,7 +87,7 @@ class FindingKind(Struct, frozen=True):
         return ((f"{kind}_id", "object_id", "(.+)"), (kind, "object", "(.+)"))
 
 
-class Finding(Struct, frozen=True, kw_only=True):
+class Finding(Struct, frozen=True, gc=False, kw_only=True):
     """Something that needs attention.
 
     Attributes:

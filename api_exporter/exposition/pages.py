@@ -29,7 +29,7 @@ _MAX_SHORT_BYTES = 32 * 1024
 """Bytes up to which a text is compressed, and its checksum computed, when needed."""
 
 
-class Piece(Struct, frozen=True):
+class Piece(Struct, frozen=True, gc=False):
     """A text, its compressed form and its checksum.
 
     Attributes:

@@ -85,7 +85,7 @@ class LastBody(Struct, frozen=True, gc=False, kw_only=True):
     unknown: Unknown = NOTHING_UNKNOWN
 
 
-class ResourceState(Struct, frozen=True, kw_only=True):
+class ResourceState(Struct, frozen=True, gc=False, kw_only=True):
     """The schedule of a resource, the results of its refreshes, and what is logged.
 
     The times of the schedule are seconds of the clock. All since `ended_at` are seconds

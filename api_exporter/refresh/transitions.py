@@ -154,7 +154,7 @@ def _read(state: ResourceState, event: Read) -> Next:
         unknown=body.unknown,
         refreshes=state.refreshes + 1,
         # Without errors now, equal ones will be new.
-        reported=kinds if is_reported else state.reported & kinds,
+        reported=kinds if is_reported else state.reported and state.reported & kinds,
         reported_at=event.clock if is_reported else state.reported_at,
     )
     counts = {

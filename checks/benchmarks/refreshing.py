@@ -111,6 +111,7 @@ class Exporter:
         )
         watch.update_findings = _keep_findings  # type: ignore[assignment]
         sys.setswitchinterval(SWITCH_INTERVAL)
+        gc.freeze()  # as the daemon does after its imports
 
     def _attempted(self, attempt: Attempt) -> None:
         self.network.count_attempt(attempt)

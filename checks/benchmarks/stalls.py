@@ -6,6 +6,7 @@ late at the same time is not the exporter's.
 """
 
 import argparse
+import gc
 import sys
 import threading
 import time
@@ -68,6 +69,7 @@ class Recorder:
         threading.Thread(target=self._watch, name="recorder", daemon=True).start()
 
     def start(self) -> None:
+        gc.callbacks.append(self._collected)
         self._last = time.monotonic()
         self._loop.start(LAG_INTERVAL)
 
@@ -81,6 +83,11 @@ class Recorder:
         if stall.seconds > LATE / 2:
             self.stalls.append(stall)
         self._last, self._stacks = now, ()
+
+    def _collected(self, phase: str, info: dict[str, int]) -> None:
+        """Note a garbage collection: no other thread runs meanwhile."""
+        if phase == "stop" and time.monotonic() - self._last > LATE:
+            self._stacks += (f"garbage collection, generation {info['generation']}",)
 
     def _watch(self) -> None:
         while True:

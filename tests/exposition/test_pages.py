@@ -1,5 +1,6 @@
 """Pages: complete, and equal in plain and compressed form."""
 
+import gc
 import struct
 import zlib
 from random import Random
@@ -183,3 +184,9 @@ class PagesTests(SynchronousTestCase):
         whole = JoinedPages(pieces=(replace(TAIL, text=Huge()),), crc=0)
         *_, end = whole.gzipped(TAIL).slices
         self.assertEqual((1 + len(TAIL.text),), struct.unpack("<L", end[-4:]))
+
+    def test_garbage_collection(self) -> None:
+        """A full collection visits no pages, of which many accounts have many."""
+        kept = page("".join(NAMES), TAIL.text.decode())
+        gc.collect()
+        self.assertFalse(gc.is_tracked(kept))

@@ -139,7 +139,7 @@ class StatusTests(ServedTestCase):
         ):
             self.assertIn(f"{title}{shown}", text)
             self.assertIn(f'<a href="{address}">{shown}</a>', page)
-        self.assertRegex(text, r"\d\.\d\d requests a minute of 6, ")
+        self.assertRegex(text, r"\d\.\d\d requests a minute \(limit 6\), ")
 
     def test_history(self) -> None:
         """The graph has six hours. The time before the start is unknown."""
