@@ -643,7 +643,8 @@ class Checker:
             missing -= lines.excused
             recent = log.events.recent if kind == "events" else log.requests.recent
             lost = missing - recent(now + START - lag) - world.uncertain
-            if settled and lost and self._is_read(account, kind):
+            is_judged = settled and self._is_read(account, kind)
+            if lost and is_judged and self._has_moved(name):
                 yield f"{name}: {sorted(lost)[:5]} of {last} are missing"
             if kind == "events":
                 log.events.forget_up_to(min(map(int, missing), default=last + 1) - 1)
@@ -681,6 +682,16 @@ class Checker:
         if uncounted and uncounted == self._uncounted.get(name):
             yield f"{name}: {uncounted} lines are not counted"
         self._uncounted[name] = uncounted
+
+    def _has_moved(self, name: str) -> bool:
+        """Return whether a log is where the settings want it: no reload is refused."""
+        account, _, kind = name.partition(".")
+        exporter = self.world.exporter
+        if exporter is None or account not in exporter.settings:
+            return False
+        settings = exporter.settings[account]
+        file = settings.events_file if kind == "events" else settings.access_log_file
+        return file is not None and file.name == self.world.logs[name].file.name
 
     def _is_read(self, account: str, kind: str) -> bool:
         """Return whether a log is read, and the budget has room for that."""

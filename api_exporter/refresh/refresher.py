@@ -325,7 +325,14 @@ class Refresher(Service):
         untried.discard(name)
         self._set_first()
         if not untried:
-            await self._compare_owners()
+            try:
+                await self._compare_owners()
+            except MemoryError:  # peers stay held until the former records are removed
+                untried.add(name)
+                self._set_first()
+                retry_at = self._clock.seconds() + WITHDRAWAL_RETRY
+                self._schedule.make_due(name, retry_at)
+                return
         if was_untried and not self._pipeline.untried:
             await self._release_peers()
 

@@ -269,3 +269,26 @@ class OwnerTests(LiveTestCase):
         self.assertEqual({"d2"}, self.accounts())
         self.assertTrue(self.peers())
         self.assertEqual([], [x for x in self.book.lines() if "internal" in x])
+
+    def test_no_memory_for_the_owner(self) -> None:
+        """Another account's peers are held until the former records are removed."""
+        self.begin(one=VIEWER, two=OTHER_VIEWER)
+        pipeline = self.exporter.accounts[""].network.pipeline
+        really, failures = pipeline.replace_user, [MemoryError()]
+
+        async def replace_user(*, same_account: bool) -> None:
+            if failures:
+                raise failures.pop()
+            await really(same_account=same_account)
+
+        self.patch(pipeline, "replace_user", replace_user)
+        self.token.write_text("two")
+        for _ in range(60):
+            self.advance(1)
+            lines = self.page("").splitlines()
+            peers = [line for line in lines if line.startswith("netbird_api_peer_")]
+            for ids in ("d2", "e2"):
+                self.assertIn(sum(f'"{ids}' in one for one in peers), {0, len(peers)})
+        self.assertEqual([], failures)
+        self.assertEqual({"e2"}, self.accounts())
+        self.assertEqual([], [x for x in self.book.lines() if "internal" in x])

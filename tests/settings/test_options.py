@@ -57,6 +57,7 @@ class OptionsTests(SynchronousTestCase):
     def test_inherited(self) -> None:
         """Variables for another service do not reach prometheus_client and Twisted."""
         names = "PROMETHEUS_MULTIPROC_DIR prometheus_multiproc_dir PY_SAX_PARSER"
+        names += " POSIXLY_CORRECT"
         others = dict.fromkeys([*names.split(), "ZOPE_INTERFACE_STRICT_IRO"], "1")
         for columns, kept in (
             *(("abc", {}), ("", {}), ("0", {}), ("30", {})),
