@@ -684,7 +684,7 @@ class Checker:
         self._uncounted[name] = uncounted
 
     def _has_moved(self, name: str) -> bool:
-        """Return whether a log is where the settings want it: no reload is refused."""
+        """Return whether a log is at its new path: a refused reload leaves it."""
         account, _, kind = name.partition(".")
         exporter = self.world.exporter
         if exporter is None or account not in exporter.settings:

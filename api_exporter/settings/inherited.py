@@ -10,7 +10,7 @@ from collections.abc import MutableMapping
 # PROMETHEUS_DISABLE_CREATED_SERIES and others would change the metrics.
 # ZOPE_INTERFACE_STRICT_IRO breaks each TLS connection of Twisted.
 # A wrong PY_SAX_PARSER ends the import of twisted.web.
-# POSIXLY_CORRECT lets no option follow the path of --health.
+# With POSIXLY_CORRECT, no option may follow the path of --health.
 _HARMFUL = re.compile(
     "(?i:PROMETHEUS_.*)|ZOPE_INTERFACE_.*|PY_SAX_PARSER|POSIXLY_CORRECT"
 )
