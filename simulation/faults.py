@@ -49,7 +49,7 @@ _PATCHED: tuple[tuple[str, object, tuple[str, ...]], ...] = (
 """The functions that are replaced."""
 
 
-def error(name: str) -> Exception:
+def _error(name: str) -> Exception:
     """Return the error with a name of `ERRORS`."""
     if name.startswith("EAI"):
         number = getattr(socket, name)
@@ -101,21 +101,15 @@ class Faults:
         self._on_fault = on_fault
         self.counting = True
 
-    def failure(self, kind: str, place: str) -> str:
-        """Count a call. Return the name of its error, or "" if it works."""
-        if not self.counting:
-            return ""
-        site = Site(self.step, kind, place)
-        self.sites[site] = self.sites.get(site, 0) + 1
-        if site != self._site or self.sites[site] > 1:
-            return ""
-        self._on_fault()
-        return self._name
-
     def check(self, kind: str, place: str) -> None:
         """Count a call, and raise its error."""
-        if name := self.failure(kind, place):
-            raise error(name)
+        if not self.counting:
+            return
+        site = Site(self.step, kind, place)
+        self.sites[site] = self.sites.get(site, 0) + 1
+        if site == self._site and self.sites[site] == 1:
+            self._on_fault()
+            raise _error(self._name)
 
     @contextmanager
     def installed(self) -> Iterator[None]:
@@ -171,9 +165,9 @@ class _File:
         return getattr(self._file, name)
 
 
-def _place(depth: int = 2) -> str:
+def _place() -> str:
     """Return the line of the package that calls; "" if the simulation does."""
-    frame: FrameType | None = sys._getframe(depth)
+    frame: FrameType | None = sys._getframe(2)
     while frame is not None:
         file = frame.f_code.co_filename
         if file.startswith(PACKAGE):

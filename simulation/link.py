@@ -47,10 +47,8 @@ Received = bytes | ConnectionDone | ConnectionLost | None
 class Server(Protocol):
     """The server side of a simulated connection."""
 
-    def connection_state(self) -> str | Exception:
-        """Return the result of an attempt to connect: "open", "refused", "lost", or
-        the error.
-        """
+    def connection_state(self) -> str:
+        """Return the result of an attempt to connect: "open", "refused" or "lost"."""
         ...
 
     def respond(self, path: str, token: str) -> Response:

@@ -169,8 +169,6 @@ class Connector:
         state = machine.server.connection_state()
         if state == "lost":
             self._call = machine.callLater(timeout, self._fail, NoConnection())
-        elif isinstance(state, Exception):
-            self._call = machine.callLater(LATENCY, self._fail, state)
         elif state == "refused":
             self._call = machine.callLater(LATENCY, self._fail, NobodyListens())
         else:

@@ -121,13 +121,18 @@ def _log_fields() -> Iterator[str]:
         for node in nodes
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) in named
     )
-    for mapping in (*fields_of_lines, *values):
-        if isinstance(mapping, ast.Dict):
-            yield from (ast.literal_eval(key) for key in mapping.keys if key)
+    mappings = [m for m in (*fields_of_lines, *values) if isinstance(m, ast.Dict)]
+    assert len(mappings) == len(fields_of_lines), "fields of a LogLine: no literal dict"
+    for mapping in mappings:
+        yield from (ast.literal_eval(key) for key in mapping.keys if key)
     for path in (ROOT / "api_exporter").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and _is_logging(node.func):
-                yield from (word.arg for word in node.keywords if word.arg)
+                for word in node.keywords:
+                    assert word.arg, (
+                        f"{path}: no names of fields in {ast.unparse(node)}"
+                    )
+                    yield word.arg
 
 
 def _is_logging(function: ast.expr) -> bool:

@@ -237,9 +237,8 @@ CHOICES = tuple(
 
 def choices(account: NetBirdAccount) -> Iterator[tuple[str, bool]]:
     """Yield the yes-or-no settings of an account that the response has."""
-    settings = account.settings
     for name in CHOICES:
-        extra = name.removeprefix("extra.")
-        value = getattr(settings if extra == name else settings.extra, extra)
+        part, _, field = name.rpartition(".")
+        value = getattr(account.settings.extra if part else account.settings, field)
         if value is not None:
             yield name, value

@@ -132,16 +132,18 @@ class Schedule:
         name = self.peers_name
         if (due := self._state(name).due) is not None:
             yield candidate(name, due, self._states.periods[name], peers=True)
-        due_times = dict(self._others(now))
-        late = [self._other(name, due) for name, due in due_times.items() if due <= now]
+        due_times = dict(self._due_times(now))
+        late = [
+            self._candidate(name, due) for name, due in due_times.items() if due <= now
+        ]
         if late:
             yield max(late, key=lambda one: one.urgency(now))
         elif due_times:
             name = min(due_times, key=due_times.__getitem__)
-            yield self._other(name, due_times[name])
+            yield self._candidate(name, due_times[name])
 
-    def _others(self, now: float) -> Iterator[tuple[str, float]]:
-        """Yield when requests may start, except those for the peers."""
+    def _due_times(self, now: float) -> Iterator[tuple[str, float]]:
+        """Yield when each request may start, except the one for the peers."""
         if self._is_busy():
             return
         test = self._connection_test
@@ -162,7 +164,7 @@ class Schedule:
                     due = max(due, probe_at)
                 yield name, due
 
-    def _other(self, name: str, due: float) -> Candidate:
+    def _candidate(self, name: str, due: float) -> Candidate:
         if name == CONNECTION_TEST:
             return candidate(name, due, 0.0)
         period = self._states.periods[name]

@@ -1,7 +1,8 @@
 """The cost of a refresh of the peers every five seconds.
 
 The real daemon runs with `REFRESH_INTERVALS=peers=5s`. One in a hundred peers changes
-every five seconds. A gzip scrape follows every 15 seconds.
+every five seconds: for the memory, all are renamed. A gzip scrape follows every 15
+seconds.
 """
 
 import time

@@ -253,19 +253,28 @@ class OwnerTests(LiveTestCase):
             self.assertNotIn('peer_id="d2', self.page(""))
         self.assertIn('peer_id="e2', self.page(""))
 
+    def run_out_of_memory(self, method: str) -> list[MemoryError]:
+        """Let the next call of the pipeline fail. Return what is still to be raised."""
+        pipeline, failures = (
+            self.exporter.accounts[""].network.pipeline,
+            [MemoryError()],
+        )
+        really = getattr(pipeline, method)
+
+        async def once(**words: bool) -> None:
+            if failures:
+                raise failures.pop()
+            await really(**words)
+
+        self.patch(pipeline, method, once)
+        return failures
+
     def test_no_memory(self) -> None:
         """Peers that were held, and need too much memory then, are read again."""
         self.begin(seconds=0, one=SERVICE)
-        pipeline = self.exporter.accounts[""].network.pipeline
-        really, failures = pipeline.release_peers, [MemoryError()]
-
-        async def release_peers(*, are_newest: bool) -> None:
-            if failures:
-                raise failures.pop()
-            await really(are_newest=are_newest)
-
-        self.patch(pipeline, "release_peers", release_peers)
+        failures = self.run_out_of_memory("release_peers")
         self.advance(10)
+        self.assertEqual([], failures)
         self.assertEqual({"d2"}, self.accounts())
         self.assertTrue(self.peers())
         self.assertEqual([], [x for x in self.book.lines() if "internal" in x])
@@ -273,15 +282,7 @@ class OwnerTests(LiveTestCase):
     def test_no_memory_for_the_owner(self) -> None:
         """Another account's peers are held until the former records are removed."""
         self.begin(one=VIEWER, two=OTHER_VIEWER)
-        pipeline = self.exporter.accounts[""].network.pipeline
-        really, failures = pipeline.replace_user, [MemoryError()]
-
-        async def replace_user(*, same_account: bool) -> None:
-            if failures:
-                raise failures.pop()
-            await really(same_account=same_account)
-
-        self.patch(pipeline, "replace_user", replace_user)
+        failures = self.run_out_of_memory("replace_user")
         self.token.write_text("two")
         for _ in range(60):
             self.advance(1)

@@ -47,7 +47,7 @@ _LIMIT_LABELS = (
     ("limit", "object", "(.+)"),
 )
 
-BUDGET_EXHAUSTED = FindingKind(
+BUDGET_USED_UP = FindingKind(
     "NetBirdAgentBudgetUsedUp",
     "Budget",
     "agent_limit",
@@ -58,7 +58,7 @@ BUDGET_EXHAUSTED = FindingKind(
     " humanizeDuration }}{{ end }}. NetBird denies further requests.",
     own_labels=_LIMIT_LABELS,
 )
-BUDGET_NEARLY_USED = FindingKind(
+BUDGET_NEARLY_USED_UP = FindingKind(
     "NetBirdAgentBudgetNearlyUsedUp",
     "Budget",
     "agent_limit",
@@ -137,7 +137,7 @@ def budgets(snapshot: Snapshot) -> Iterator[Finding]:
             if id_ in names and id_ in of_groups and of_groups[id_] >= min_amount
         ]
         yield snapshot.finding(
-            BUDGET_EXHAUSTED if spent else BUDGET_NEARLY_USED,
+            BUDGET_USED_UP if spent else BUDGET_NEARLY_USED_UP,
             _message(limit, peak, groups),
             object_id=f"{limit.kind}/{limit.id}/{limit.per}/{limit.unit}"
             f"/{limit.window_seconds}",
@@ -238,7 +238,7 @@ def prompts(snapshot: Snapshot) -> Iterator[Finding]:
 FINDERS = (
     Finder(
         budgets,
-        (BUDGET_EXHAUSTED, BUDGET_NEARLY_USED),
+        (BUDGET_USED_UP, BUDGET_NEARLY_USED_UP),
         (
             "agent_policies",
             "agent_budget_rules",
