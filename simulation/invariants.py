@@ -356,11 +356,11 @@ class Checker:
                     late = now - self.world.computed_at > MAX_IDLE_SECONDS
                     if late and now - known.aging_since[name] > max_age + 1.0:
                         yield f"{account}: {name} is {now - at:.0f} s old"
-            for name, age in known.expired_after.items():
+            for name, (age, period) in known.expired_after.items():
                 least = known.max_age or MIN_MAX_AGE
                 # The interval of the peers may have been shorter when they were read.
                 if name in freshness and name != PEERS:
-                    least = max(least, OVERDUE_PERIODS * freshness[name].period)
+                    least = max(least, OVERDUE_PERIODS * period)
                 if age < least - 1.0:
                     yield f"{account}: {name} has expired after {age:.0f} s"
             known.expired_after.clear()

@@ -76,7 +76,8 @@ class Knowledge:
             peers' last one, which need no log line.
         max_age: METRICS_MAX_AGE, or None if it is not set.
         timeout: seconds for an attempt.
-        expired_after: the age of what has expired since the last check, in seconds.
+        expired_after: the age of what has expired since the last check, and its
+            interval then, in seconds.
         recovered_at: the time of the peers' first success, or the first after a
             failure.
         refused_at: the time of the last 429.
@@ -100,7 +101,7 @@ class Knowledge:
         self.failed_at: dict[str, float] = {}
         self.tried_at: dict[str, float] = {}
         self.failed_as_peers: set[str] = set()
-        self.expired_after: dict[str, float] = {}
+        self.expired_after: dict[str, tuple[float, float]] = {}
         self.max_age = settings.metrics_max_age
         self.timeout = settings.http_timeout
         self.recovered_at = inf
@@ -168,7 +169,8 @@ class Knowledge:
                 self.refused_at = seconds
             has_expired = standing.withdrawn and before and not before.withdrawn
             if has_expired and name in self.read_at:
-                self.expired_after[name] = seconds - self.read_at[name]
+                age = seconds - self.read_at[name]
+                self.expired_after[name] = age, standing.period
             if standing.last_success not in {None, before and before.last_success}:
                 self.read_at[name] = self.aging_since[name] = seconds
                 if name == PEERS and (
