@@ -133,7 +133,7 @@ class Account(MultiService):
         registry: CollectorRegistry,
         now: Now,
         jitter: Jitter,
-        start_delay: float = 0.0,
+        start_delay: float,
         logs: Mapping[str, Log] = MappingProxyType({}),
     ) -> None:
         super().__init__()

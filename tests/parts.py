@@ -60,7 +60,7 @@ def request_plan(
 ) -> RequestPlan:
     """Return the request plan of an account with these collectors and its own token."""
     selected = selection(collectors, intervals or {}, metric_filter=metric_filter)
-    return RequestPlan(Budget() if budget is None else budget, selected)
+    return RequestPlan(Budget() if budget is None else budget, selected, "", "")
 
 
 class DelayedCompute:

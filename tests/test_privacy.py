@@ -52,7 +52,7 @@ def texts(fields: dict[str, tuple[str, ...]]) -> set[str]:
 
 def targets(known: Inventory) -> str:
     """Return the output of service discovery; only plain characters are escaped."""
-    made = target_list(known, Query((9100,), frozenset(), "ip"))
+    made = target_list(known, Query((9100,), frozenset(), "ip"), "")
     return b"".join(made.slices).decode()
 
 

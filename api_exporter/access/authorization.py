@@ -29,7 +29,7 @@ def authorize(
     account: str | None,
     *,
     metrics_path: str,
-    has_group: bool = False,
+    has_group: bool,
 ) -> Decision:
     """Return the decision on a request for a path.
 

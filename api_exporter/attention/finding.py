@@ -102,12 +102,12 @@ class Finding(Struct, frozen=True, gc=False, kw_only=True):
 
     kind: FindingKind
     severity: Severity
-    object_id: str = ""
-    object: str = ""
+    object_id: str
+    object: str
     subject: str
     message: str
-    since: float | None = None
-    until: float | None = None
+    since: float | None
+    until: float | None
     found_at: float = 0.0
 
     @property

@@ -73,7 +73,7 @@ def _first_drop(
             end += 1
         left = (1 - shares["fleet_lost"]) * before_keyed
         if (
-            before_keyed - lost_keyed < left
+            before_keyed - lost_keyed <= left
             and (
                 lost_keyed >= minimums["fleet_lost"]
                 or (

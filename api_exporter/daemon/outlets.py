@@ -43,16 +43,13 @@ class Stream:
         """Write a line; first end a line of which only a part was accepted."""
         whole = unsent = ("\n" * self._torn + line).encode(errors="backslashreplace")
         try:
-            while unsent and self._is_writable():
+            while unsent and self._poll.poll(0):
                 unsent = unsent[os.write(self._descriptor, unsent[:MAX_WRITE_BYTES]) :]
         except OSError:
             pass  # its reader has closed it, or the disk is full
         if len(unsent) < len(whole):
             self._torn = bool(unsent)
         return not unsent
-
-    def _is_writable(self) -> bool:
-        return any(event & select.POLLOUT for _, event in self._poll.poll(0))
 
     def is_journal(self, environ: Mapping[str, str]) -> bool:
         """Return whether systemd's journal reads it: JOURNAL_STREAM names its file."""

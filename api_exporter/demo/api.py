@@ -56,7 +56,7 @@ class DemoApi(Resource):
     isLeaf = True
 
     def __init__(
-        self, networks: Mapping[str, SimulatedAccount], *, now: Now, fault: str = "none"
+        self, networks: Mapping[str, SimulatedAccount], *, now: Now, fault: str
     ) -> None:
         super().__init__()
         self._networks = networks

@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 from msgspec import Struct
 
-from api_exporter.exposition.text import MAX_LABEL_BYTES, MAX_SHORT_CHARACTERS, truncate
+from api_exporter.exposition.text import MAX_LABEL_BYTES, truncate
 from api_exporter.netbird.decode_problem import decode_problem
 from api_exporter.netbird.elements import (
     DECODE_ERRORS,
@@ -231,7 +231,7 @@ class ListDecoder(Generic[S]):
         """
         record = decode_record(self._decoder, raw, wrong)
         id_: str = self._id(record)
-        if len(id_) > MAX_SHORT_CHARACTERS and truncate(id_) != id_:
+        if truncate(id_) != id_:
             # Labels would cut it, and would no longer identify the record.
             raise ValueError(f"the id has more than {MAX_LABEL_BYTES} bytes")
         return record

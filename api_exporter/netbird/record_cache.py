@@ -86,7 +86,7 @@ class RecordCache:
         self._wasted_lookups += 1 if found is None else 1 - _LOOKUPS_PER_HIT
         return found
 
-    def learn(self, record: Struct, *, kept: bool = True) -> None:
+    def learn(self, record: Struct, *, kept: bool) -> None:
         """Store the record of the bytes that `find` got last, if the record is kept."""
         if kept and self._digest is not None:
             self.learned[self._digest] = record

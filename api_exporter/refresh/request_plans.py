@@ -28,8 +28,8 @@ class RequestPlan(Struct, frozen=True):
 
     budget: Budget
     selection: Selection
-    intervals_note: str = ""
-    requests_warning: str = ""
+    intervals_note: str
+    requests_warning: str
 
     def is_like(self, other: "RequestPlan") -> bool:
         """Return whether an account may exchange the two while it runs."""
@@ -65,7 +65,7 @@ def _plans(
     if limit is None:
         for name, selected in selections.items():
             warning = describe_short_intervals(selected.periods)
-            yield name, RequestPlan(budget, selected, requests_warning=warning)
+            yield name, RequestPlan(budget, selected, "", warning)
         return
     fitting = fit_intervals(
         [selected.periods for selected in selections.values()], limit

@@ -95,7 +95,7 @@ class Schedule:
         budget: Budget,
         on_start: Callable[[str], object],
         allowed_at: Callable[[str], float] = lambda _: -NEVER,
-        has_connection_test: bool = False,
+        has_connection_test: bool,
     ) -> None:
         now = clock.seconds()
         self.awaited: tuple[str, ...] = ()

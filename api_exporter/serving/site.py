@@ -44,7 +44,7 @@ FILES_PER_ACCOUNT = 3
 log = Logger()
 
 
-def connection_limit(wanted: int, accounts: int = 1) -> int:
+def connection_limit(wanted: int, accounts: int) -> int:
     """Return the given limit of connections, or a lower one that open files allow.
 
     With several accounts, this raises the limit of open files as far as allowed.

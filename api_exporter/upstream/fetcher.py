@@ -100,9 +100,9 @@ class FetchOptions(Struct, frozen=True, kw_only=True):
     timeout: float
     attempts: int
     longest_body: int = LONGEST_BODY_BYTES
-    route: str = "direct"
+    route: str
     secrets: tuple[str, ...] = ()
-    account: str = ""
+    account: str
 
 
 class Fetcher:

@@ -260,7 +260,7 @@ def has_too_many_targets(inventory: Inventory, query: Query) -> bool:
     return peer_count * len(query.ports) > MAX_TARGETS
 
 
-def target_list(inventory: Inventory, query: Query, account: str = "") -> Payload:
+def target_list(inventory: Inventory, query: Query, account: str) -> Payload:
     """Return the JSON list of `/sd`; raise ResponseTooLong."""
     peers, groups = inventory.peers, inventory.groups
     assert peers is not None

@@ -87,7 +87,7 @@ class Tree(Resource):
 _PROFILES = PROFILES_PATH.encode().split(b"/")
 
 
-def tree(networks: Networks, context: SiteContext, *, lookup: bool = False) -> Tree:
+def tree(networks: Networks, context: SiteContext, *, lookup: bool) -> Tree:
     """Return all pages."""
     pages: dict[str, IResource] = {
         "": Status(networks, context),

@@ -103,6 +103,8 @@ class Exporter:
                     dict.fromkeys(RESOURCE_BY_NAME, NEVER),
                     metric_filter=checked.metric_filter(),
                 ),
+                "",
+                "",
             ),
             clocks=Clocks(reactor, time.monotonic, random.random),
             registry=CollectorRegistry(),

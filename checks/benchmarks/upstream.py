@@ -114,7 +114,9 @@ class TickingApi(Resource):
         self._tick = KINDS[kind]
         self._network = Prepared(peers)
         self._network.prepare(START)
-        self._api = DemoApi({DEMO_TOKEN: self._network}, now=lambda: START)
+        self._api = DemoApi(
+            {DEMO_TOKEN: self._network}, now=lambda: START, fault="none"
+        )
 
     def render(self, request: Request) -> bytes | int:
         if request.path == b"/tick":

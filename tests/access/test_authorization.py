@@ -16,7 +16,7 @@ PATHS = st.text() | st.sampled_from(
 
 
 def verdict(allowed: Accounts | None, path: str, account: str | None) -> Decision:
-    return authorize(allowed, path, account, metrics_path="/metrics")
+    return authorize(allowed, path, account, metrics_path="/metrics", has_group=False)
 
 
 class AuthorizationTests(SynchronousTestCase):

@@ -29,7 +29,7 @@ JSON = "application/json; charset=UTF-8"
 
 
 def demo_api() -> DemoApi:
-    return DemoApi({TOKEN: NETWORK}, now=lambda: NOW)
+    return DemoApi({TOKEN: NETWORK}, now=lambda: NOW, fault="none")
 
 
 def whole(path: str) -> bytes:
@@ -102,7 +102,7 @@ class ApiTests(AskingTestCase):
             known = UNKNOWN_LENGTH if len(body) > 2048 else len(body)
             self.assertEqual(Answer(200, JSON, body, known), self.ask(path))
         for length, known in ((2048, 2048), (2049, UNKNOWN_LENGTH)):
-            self.api = DemoApi({TOKEN: Sized(length)}, now=lambda: NOW)
+            self.api = DemoApi({TOKEN: Sized(length)}, now=lambda: NOW, fault="none")
             self.assertEqual(known, self.ask("/api/peers").length)
 
     def test_refused(self) -> None:
@@ -175,7 +175,7 @@ class ApiTests(AskingTestCase):
 
 
 class CustomersTests(AskingTestCase):
-    api = DemoApi(customers(5, 65), now=lambda: NOW)
+    api = DemoApi(customers(5, 65), now=lambda: NOW, fault="none")
 
     def test_tokens(self) -> None:
         """Each well-formed token has a network of its own size; two are deleted."""

@@ -70,6 +70,6 @@ class CacheTests(SynchronousTestCase):
         ):
             record = Struct()
             cache.find(Raw((text % before).encode()))
-            cache.learn(record)
+            cache.learn(record, kept=True)
             found = RecordCache(cache.learned).find(Raw((text % after).encode()))
             self.assertEqual(recognized, found is record, (before, after))

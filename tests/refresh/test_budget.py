@@ -109,13 +109,21 @@ class PauseTests(SynchronousTestCase):
 
     def test_old_answers_tell_nothing(self) -> None:
         """A response to a request from before the pause does not change the pause."""
+        for sent in (0.0, 1.0):
+            budget = Budget()
+            asked(budget, sent, peers=False)
+            self.refused(budget, 1.0, 100.0)
+            budget.record_answer(sent)
+            self.assertEqual(101.0, allowed_at(budget, peers=False, now=2.0))
+            self.assertEqual(99.0, budget.record_429(sent, 2.0, 500.0))
+            self.assertEqual(0.0, budget.record_429(sent, 200.0, None))
+
+    def test_other_unsent(self) -> None:
+        """Another request that was not sent brings no probe of a long pause forward."""
         budget = Budget()
-        before = asked(budget, 0.0, peers=False)
-        self.refused(budget, 1.0, 100.0)
-        budget.record_answer(before)
-        self.assertEqual(101.0, allowed_at(budget, peers=False, now=2.0))
-        self.assertEqual(99.0, budget.record_429(before, 2.0, 500.0))
-        self.assertEqual(0.0, budget.record_429(before, 200.0, None))
+        self.refused(budget, 0.0, 3600.0)
+        budget.refund()
+        self.assertEqual(MAX_PAUSE, allowed_at(budget))
 
 
 class EstimateTests(SynchronousTestCase):

@@ -72,6 +72,7 @@ class Crowd:
                 jitter=chance.random,
                 budget=budget,
                 on_start=partial(self._started, number),
+                has_connection_test=False,
             )
             for number, mine in enumerate(periods)
         ]

@@ -107,7 +107,7 @@ class FrozenTests(SynchronousTestCase):
         self.assertEqual([], network.walk.found)
         self.assertEqual({"advance", "update_findings"}, network.functions)
         network.walk.go(
-            target_list(network.inventory, Query((1,), frozenset(), "ip")), "sd"
+            target_list(network.inventory, Query((1,), frozenset(), "ip"), ""), "sd"
         )
         self.assertEqual([], network.walk.found)
 

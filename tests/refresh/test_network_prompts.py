@@ -27,7 +27,7 @@ class PromptTests(ServedTestCase):
             return NOON + network.clock.seconds()
 
         context = site_context(network.clock, now=now)
-        self.tree = tree({"": network}, context)
+        self.tree = tree({"": network}, context, lookup=False)
         pages = ["/", "/findings", "/metrics", "/health", "/ready", "/status.json"]
         pages.append("/sd?port=9100")
         texts = [self.request(path)[2].decode() for path in pages]

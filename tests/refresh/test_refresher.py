@@ -249,6 +249,8 @@ class Bench(AccountNetwork):
                     metric_filter=metric_filter,
                     also_request=beside,
                 ),
+                "",
+                "",
             ),
             clocks=Clocks(self.clock, self.now, lambda: 0.5),
             registry=self.registry,

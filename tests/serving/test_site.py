@@ -183,9 +183,11 @@ class MaxConnectionsTests(SynchronousTestCase):
         for files, room in ((292, 100), (193, 1), (191, 1)):
             book = logbook(self)
             self.limit(files)
-            self.assertEqual([1, room], [connection_limit(1), connection_limit(room)])
+            self.assertEqual(
+                [1, room], [connection_limit(wanted, 1) for wanted in (1, room)]
+            )
             self.assertEqual([], book.lines()) if files != 191 else book.events.clear()
-            self.assertEqual(room, connection_limit(101))
+            self.assertEqual(room, connection_limit(101, 1))
             words = f"{files} open files allow only {room}"
             words = f"101, but {files} open files allow only {room}"
             self.assertEqual([f"warning MAX_CONNECTIONS is {words}"], book.lines())

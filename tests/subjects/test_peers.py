@@ -2,6 +2,7 @@
 
 from msgspec.structs import replace
 
+from api_exporter.attention.thresholds import with_changes
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import NetBirdAccount, NetBirdSettings, Peer
 from tests.attention.looking import (
@@ -160,6 +161,13 @@ class FleetTests(FindingsTestCase):
             self.fleet(0),
         ):
             self.tells(case)
+
+    def test_share(self) -> None:
+        """An operator's own share counts as lost when exactly so many are."""
+        half = with_changes(b'{"shares": {"fleet_lost": 0.5}}')
+        for there, drop in ((6, NOW - 60), (7, None)):
+            looked = seen(self.fleet(there, *6 * [60]), thresholds=half)
+            self.assertEqual(drop, looked.drop_at, there)
 
     def test_window(self) -> None:
         """Peers that were lost exactly ten minutes apart were not lost at once."""

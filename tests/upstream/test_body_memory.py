@@ -75,6 +75,8 @@ class Server:
                 timeout=timeout,
                 attempts=1,
                 longest_body=ALL,
+                route="direct",
+                account="",
             ),
             clocks=Clocks(clock, clock.seconds, lambda: 0.5),
         )

@@ -82,6 +82,7 @@ class Bench:
                 timeout=TIMEOUT,
                 attempts=attempts,
                 longest_body=longest_body,
+                route="direct",
                 account=account or "",
             ),
             clocks=Clocks(
@@ -345,7 +346,11 @@ class FetchTests(SynchronousTestCase):
             token=lambda: Token(SECRET),
             on_attempt=lambda _: None,
             options=FetchOptions(
-                url="http://upstream.example", timeout=TIMEOUT, attempts=3
+                url="http://upstream.example",
+                timeout=TIMEOUT,
+                attempts=3,
+                route="direct",
+                account="",
             ),
             clocks=Clocks(reactor, reactor.seconds, lambda: 0.5),
         )

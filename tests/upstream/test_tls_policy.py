@@ -112,6 +112,7 @@ class LookTests(SynchronousTestCase):
             registry=registry,
             now=lambda: NOW,
             jitter=lambda: 0.5,
+            start_delay=0.0,
         )
         book = logbook(self)
         account.startService()

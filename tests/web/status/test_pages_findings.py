@@ -19,6 +19,8 @@ def finding(number: int = 0, **fields: object) -> Finding:
     usual = {
         "kind": WITHOUT_ALERT,
         "severity": "warning",
+        **dict.fromkeys(("object_id", "object"), ""),
+        **dict.fromkeys(("since", "until")),
         "subject": f"Network {number}",
         "message": "Lost.",
     }
