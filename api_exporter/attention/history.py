@@ -4,13 +4,12 @@ A restart deletes it: Prometheus stores the permanent history. Six hours take 4.
 """
 
 from array import array
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import groupby
 from math import ceil
 from typing import NamedTuple
 
 from api_exporter.attention.thresholds import SEVERITIES, Severity
-from api_exporter.netbird.records import Peer
 
 HISTORY_SECONDS = 6 * 3600.0
 
@@ -46,19 +45,16 @@ class History:
         self._newest = 0
         self._numbers = _UNREAD * ceil(HISTORY_SECONDS / self.step)
 
-    def observe(
-        self, at: float, peers: Collection[Peer], severity: Severity | None
-    ) -> None:
+    def observe(self, at: float, sample: Sample) -> None:
         """Add a sample; the worst severity of its step remains.
 
         Later samples are removed: the clock may have been set back.
         """
-        step, rank = int(at // self.step), _RANKS.index(severity, 1)
+        step, rank = int(at // self.step), _RANKS.index(sample.severity, 1)
         if step == self._newest:
             rank = max(rank, self._numbers[-1])
         self._numbers, self._newest = self._until(step), step
-        connected = sum(peer.connected for peer in peers)
-        self._numbers[-3:] = array("I", (len(peers), connected, rank))
+        self._numbers[-3:] = array("I", (sample.peers, sample.connected, rank))
 
     def samples(self, now: float) -> list[Sample | None]:
         """Return a sample for each step, the newest last; None if it is not known."""

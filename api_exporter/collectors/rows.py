@@ -276,6 +276,7 @@ class ObjectKind(Generic[R]):
         given: object = None,
     ) -> Family:
         if self._keeps_lines:
+            assert isinstance(every, Sequence)  # they are a resource's records
             return PerRecordFamily(metric, every, key, value, given=given)
         return Family(metric, _samples(every, key, value))
 

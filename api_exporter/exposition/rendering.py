@@ -5,7 +5,7 @@ An unchanged record is the same object, so its line is found by identity. A fami
 the same inputs_key keeps its whole text. The previous page is the only cache.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from math import inf
 from types import MappingProxyType
@@ -41,7 +41,7 @@ class PerRecordFamily(Family, Generic[R]):
     def __init__(
         self,
         metric: Metric,
-        records: Iterable[R],
+        records: Sequence[R],
         labelled: Callable[[R], Labels],
         value: Callable[[R], float | None],
         *,
@@ -86,7 +86,7 @@ class RenderedFamily(Struct, frozen=True, gc=False):
     inputs_key: Inputs | None = None
     page: Page = ()
     given: object = None
-    records: tuple[object, ...] = ()
+    records: Sequence[object] = ()
 
     def lines(self, family: PerRecordFamily[R]) -> Mapping[int, str]:
         """Return the lines that a family may copy, by the id() of their records.
@@ -163,9 +163,10 @@ def _rendered(
     family: Family, before: RenderedFamily, max_bytes: float
 ) -> RenderedFamily:
     records: list[object] = []
+    every: Sequence[object] = ()
     given = None
     if isinstance(family, PerRecordFamily):
-        given = family.given
+        given, every = family.given, family.records
         chunks = family.lines(before.lines(family), records)
     else:
         chunks = render(family)
@@ -177,7 +178,9 @@ def _rendered(
             raise PageTooLong
         kept = next(old, None)
         page.append(kept if kept and kept.text == text else piece(text))
-    return RenderedFamily(family.inputs_key, tuple(page), given, tuple(records))
+    if len(records) < len(every):  # the others of a kind share all records
+        every = tuple(records)
+    return RenderedFamily(family.inputs_key, tuple(page), given, every)
 
 
 def _long_texts(chunks: Iterable[str]) -> Iterator[bytes]:

@@ -179,12 +179,14 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             ]
         )
 
-    def detailed_peers(self) -> Iterable[Peer]:
+    def detailed_peers(self) -> Sequence[Peer]:
         ids = self.detailed_peer_ids()
         peers = self.peers or ()
-        return peers if ids is None else [peer for peer in peers if peer.id in ids]
+        if ids is None:
+            return peers
+        return tuple([peer for peer in peers if peer.id in ids])
 
-    @cached_property  # read by each page
+    @cached_property
     def connected_count(self) -> int:
         return sum(peer.connected for peer in self.peers or ())
 
@@ -215,7 +217,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         names = {name for group in self.groups for name in (group.id, group.name)}
         return tuple(sorted(self.detail - names))
 
-    @cached_property  # read after every refresh
+    @cached_property
     def current_user_id(self) -> str | None:
         """The id of the user that owns the exporter's token, or None.
 

@@ -16,7 +16,7 @@ from twisted.application.service import MultiService
 from twisted.internet.defer import CancelledError, DeferredLock
 from twisted.logger import Logger, LogLevel
 
-from api_exporter.attention.history import History
+from api_exporter.attention.history import History, Sample
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_thresholds
 from api_exporter.clocks import Clocks
 from api_exporter.collectors.collector import Collector
@@ -282,7 +282,8 @@ class AccountNetwork(MultiService):
         if peers is not None:
             counts = self.attention.found.counts
             worst = next((name for name in SEVERITIES if counts.get(name)), None)
-            self.history.observe(self._now(), peers, worst)
+            sample = Sample(len(peers), self.inventory.connected_count, worst)
+            self.history.observe(self._now(), sample)
 
     def _report_unknown(self, resource: str) -> None:
         """Log what this version does not know, once the server's version was read."""

@@ -348,10 +348,12 @@ def advance(
     Raises UpstreamError.
     """
     body, records = decoding()
-    if records is None:
-        return body, before.inventory.read(name, reading), MappingProxyType({})
-    inventory = before.inventory.replacing(name, records).read(name, reading)
-    inventory = replace(inventory, now=before.now)
+    inventory = before.inventory
+    if records is not None:
+        inventory = replace(inventory.replacing(name, records), now=before.now)
+    inventory = inventory.read(name, reading)
+    # What the event loop asks of each inventory is kept with it.
+    _ = inventory.connected_count, inventory.current_user_id, inventory.withheld
     return body, inventory, render(inventory, before)
 
 

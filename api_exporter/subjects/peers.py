@@ -307,12 +307,12 @@ PEER_AWAITS_APPROVAL = FindingKind(
 
 def fleet_drop(snapshot: Snapshot) -> Iterator[Finding]:
     if snapshot.drop_at is not None:
-        peers = snapshot.inventory.peers or ()
-        connected = sum(peer.connected for peer in peers)
+        inventory = snapshot.inventory
         yield snapshot.finding(
             FLEET_DROPPED,
-            f"lost their connection within ten minutes: {connected:,} of"
-            f" {with_noun(len(peers), 'peer')} are connected.",
+            "lost their connection within ten minutes:"
+            f" {inventory.connected_count:,} of"
+            f" {with_noun(len(inventory.peers or ()), 'peer')} are connected.",
             since=snapshot.drop_at,
         )
 

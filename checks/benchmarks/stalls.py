@@ -108,22 +108,22 @@ def _stacks() -> Iterator[str]:
         yield f"{thread.name}: " + " > ".join(places)
 
 
-async def recorded(url: str, refreshes: int) -> tuple[list[Stall], list[float]]:
-    """Return the stalls, and the longest one of each refresh."""
+async def recorded(url: str, refreshes: int) -> list[list[Stall]]:
+    """Return the stalls of each refresh."""
     find = watch.update_findings
     exporter = Exporter(url, {})
     watch.update_findings = find  # which it switches off
     await exporter.refresh_all()
-    recorder, longest = Recorder(), []
+    recorder, found = Recorder(), []
     for _ in range(refreshes):
         exporter.tick()
-        before = len(recorder.stalls)
+        recorder.stalls = []
         recorder.start()
         await exporter.refresh_all()
         recorder.stop()
-        longest.append(max([s.seconds for s in recorder.stalls[before:]], default=0.0))
+        found.append(recorder.stalls)
     await exporter.client.stopService()
-    return recorder.stalls, longest
+    return found
 
 
 @contextmanager
@@ -142,24 +142,24 @@ def sleeping() -> Iterator[list[Stall]]:
             delays.append(Stall(begin, end))
 
 
-def report(stalls: list[Stall], longest: list[float], delays: list[Stall]) -> None:
-    own = []
-    places: Counter[str] = Counter()
-    for stall in stalls:
-        of_machine = sum(stall.overlap(delay) for delay in delays)
-        if stall.seconds - of_machine > LATE:
-            own.append(stall)
-            places.update(stall.stacks)
+def report(refreshes: list[list[Stall]], delays: list[Stall]) -> None:
+    """Print the longest stalls, and where the threads were in the exporter's own."""
+
+    def own(stall: Stall) -> float:
+        return stall.seconds - sum(stall.overlap(delay) for delay in delays)
+
     for words, values in (
-        ("longest of a refresh", longest),
-        ("delays of a process that only sleeps", [d.seconds for d in delays]),
+        ("of a refresh", [max((x.seconds for x in r), default=0.0) for r in refreshes]),
+        ("without the machine's", [max(map(own, r), default=0.0) for r in refreshes]),
+        ("of a process that only sleeps", [d.seconds for d in delays]),
     ):
         shares = (0.5, 0.99, 0.999, 1.0)
         marks = (percentile(values, s) * 1e3 if values else 0.0 for s in shares)
-        print(f"{words}: p50, p99, p99.9, most:", *(f"{m:.1f} ms" for m in marks))
-    count = sum(stall.seconds > LATE for stall in stalls)
-    print(f"{count} longer than 10 ms, {len(own)} of them without the machine's delays")
-    for place, times in places.most_common(20):
+        print(
+            f"longest {words}, p50, p99, p99.9, most:", *(f"{m:.1f} ms" for m in marks)
+        )
+    long = [stall for refresh in refreshes for stall in refresh if own(stall) > LATE]
+    for place, times in Counter(x for s in long for x in s.stacks).most_common(20):
         print(f"{times:5} {place}")
 
 
@@ -168,7 +168,7 @@ def main() -> None:
     parser.add_argument("peers", type=int, nargs="?", default=10_000)
     parser.add_argument("refreshes", type=int, nargs="?", default=1_000)
     options = parser.parse_args()
-    found: list[tuple[list[Stall], list[float]]] = []
+    found: list[list[list[Stall]]] = []
     with servers.upstream_and_folder(options.peers) as (port, _), sleeping() as delays:
 
         async def run() -> None:
@@ -177,7 +177,7 @@ def main() -> None:
 
         with suppress(SystemExit):  # with which the reactor ends
             react(lambda _: Deferred.fromCoroutine(run()))
-    report(*found[0], delays)
+    report(found[0], delays)
 
 
 if __name__ == "__main__":

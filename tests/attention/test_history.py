@@ -8,15 +8,12 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.history import HISTORY_SECONDS, History, Sample
-from api_exporter.netbird.records import Peer
-
-PEERS = tuple(Peer(id=str(n), connected=n < 3) for n in range(5))
 
 
 def observed(*times: float, period: float = 30) -> History:
     history = History(period=period)
     for at in times:
-        history.observe(at, PEERS, None)
+        history.observe(at, Sample(5, 3, None))
     return history
 
 
@@ -49,10 +46,10 @@ class HistoryTests(SynchronousTestCase):
     def test_sample(self) -> None:
         """The newest numbers of a step count, and its worst severity."""
         history = observed(60)
-        history.observe(65, PEERS[:4], "warning")
-        history.observe(70, PEERS[:2], "info")
+        history.observe(65, Sample(4, 3, "warning"))
+        history.observe(70, Sample(2, 2, "info"))
         self.assertEqual(Sample(2, 2, "warning"), history.samples(70)[-1])
-        history.observe(120, PEERS, None)
+        history.observe(120, Sample(5, 3, None))
         expected = [Sample(2, 2, "warning"), Sample(5, 3, None)]
         self.assertEqual(expected, history.samples(120)[-2:])
         severities = [("unread", 358), ("warning", 1), ("none", 1)]
