@@ -19,10 +19,10 @@ from twisted.python.threadpool import ThreadPool
 from api_exporter.attention.thresholds import Lifetime, Thresholds
 from api_exporter.clocks import Clocks, log_of
 from api_exporter.ports import Attempt, Compute, Jitter, Now
+from api_exporter.refresh.budget import RefusedPaths
 from api_exporter.refresh.compute import SMALL_BYTES, AccountCompute, compute_at_once
-from api_exporter.refresh.log import Log
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
-from api_exporter.refresh.refused_paths import RefusedPaths
+from api_exporter.refresh.pipeline import Log
 from api_exporter.refresh.request_plans import request_plans
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader

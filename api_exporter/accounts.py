@@ -14,8 +14,8 @@ from api_exporter.account import Account, SharedState
 from api_exporter.account import log as account_log
 from api_exporter.clocks import log_of
 from api_exporter.ports import Jitter, Now
-from api_exporter.refresh.log import Log
 from api_exporter.refresh.network import AccountNetwork
+from api_exporter.refresh.pipeline import Log
 from api_exporter.settings.definitions import AccountSettings, Settings
 from api_exporter.telemetry.account import AccountTelemetry
 

@@ -14,7 +14,7 @@ from api_exporter.ports import Attempt, Compute, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.request_plans import RequestPlan
-from api_exporter.subjects.selection import selection
+from api_exporter.subjects.table import selection
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
 from api_exporter.web.context import SiteContext

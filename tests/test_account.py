@@ -10,7 +10,7 @@ from twisted.internet.testing import StringTransport
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.account import MAX_CLOSE_SECONDS, Account, SharedState
-from api_exporter.refresh.log import Log
+from api_exporter.refresh.pipeline import Log
 from api_exporter.settings import environment
 from api_exporter.upstream.tls_policy import UpstreamCertificate
 from tests.logbook import logbook

@@ -13,7 +13,6 @@ from typing import Any, Generic, TypedDict, TypeVar, Unpack
 from msgspec import Struct
 
 from api_exporter.exposition import text
-from api_exporter.exposition.memo import MemoFunction, MemoIterable
 from api_exporter.exposition.rendering import PerRecordFamily
 from api_exporter.exposition.text import Family, Inputs, Labels, Metric, Sample
 from api_exporter.netbird.facts.members import Named
@@ -37,6 +36,21 @@ class MetricOptions(TypedDict, total=False):
     alert: str
     of_peer: bool
     self_hosted: str
+
+
+class MemoFunction(Generic[R, T]):
+    """A function of records that is called once for each record."""
+
+    def __init__(self, function: Callable[[R], T]) -> None:
+        self._function = function
+        self._results: dict[int, tuple[T, R]] = {}
+
+    def __call__(self, record: R) -> T:
+        """Return the result by identity; a record is held, so its id() stays unique."""
+        result = self._results.get(id(record))
+        if result is None:
+            result = self._results[id(record)] = self._function(record), record
+        return result[0]
 
 
 Objects = tuple[Iterable[R], Callable[[R], Labels]]
@@ -68,10 +82,7 @@ class FamilyContext:
     def objects(self, kind: "ObjectKind[R]") -> Objects[R]:
         """Return the objects of a kind, which are found once."""
         if kind not in self._objects:
-            every = kind.find(self.inventory)
-            if not isinstance(every, Sequence):
-                every = MemoIterable(every)
-            self._objects[kind] = every, MemoFunction(kind.key)
+            self._objects[kind] = kind.find(self.inventory), MemoFunction(kind.key)
         return self._objects[kind]
 
 
@@ -104,7 +115,8 @@ class ObjectKind(Generic[R]):
     Args:
         resource: the resource whose records the objects are, or are made of.
         key: returns an object's labels, unless a row has others.
-        find: returns the objects, unless they are the resource's records.
+        find: returns the objects, unless they are the resource's records; an iterator
+            if only one row needs them.
         needs: other resources without which there are no objects.
         keeps_lines: true for very many records, whose lines are copied while they are
             the same objects.
@@ -139,7 +151,7 @@ class ObjectKind(Generic[R]):
 
         def make_family(metric: Metric, known: FamilyContext) -> Family:
             every, _ = known.objects(self)
-            return Family(metric, _when_read(make, every))
+            return Family(metric, make(every))
 
         metric = Metric(name=name, help=description, source=source, **options)
         return Row(metric, self._needs, make_family)
@@ -344,9 +356,3 @@ def _samples(
     for record in every:
         if (value := value_of(record)) is not None:
             yield key(record), value
-
-
-def _when_read(
-    make: Callable[[Iterable[R]], Iterable[Sample]], every: Iterable[R]
-) -> Iterator[Sample]:
-    yield from make(every)

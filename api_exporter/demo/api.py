@@ -8,16 +8,18 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import chain, count
+from math import ceil
 from typing import Protocol
+from urllib.parse import parse_qs
 
 from twisted.web.http import datetimeToString
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request
 
-from api_exporter.demo import access_log
-from api_exporter.demo.go_json import encode, xid
+from api_exporter.demo.go_json import encode, rfc3339, xid
 from api_exporter.demo.network import PEERS_PATH, without_gateway
 from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.ports import Now
@@ -75,7 +77,7 @@ class DemoApi(Resource):
         path = "/" + b"/".join(request.postpath or ()).decode(errors="replace")
         known = (
             path in _PATHS
-            or path in {access_log.ACCESS_LOG_PATH, _CURRENT_USER_PATH}
+            or path in {ACCESS_LOG_PATH, _CURRENT_USER_PATH}
             or _USER_TOKENS_PATH.fullmatch(path)
         )
         if not known or request.method != b"GET":
@@ -93,8 +95,8 @@ class DemoApi(Resource):
         if path == _CURRENT_USER_PATH:  # all tokens belong to service users
             return _refuse(request, 403, "permission denied")
         query = request.uri.partition(b"?")[2].decode(errors="replace")
-        if path == access_log.ACCESS_LOG_PATH:
-            return access_log.page(query, self._services(token, at), at)
+        if path == ACCESS_LOG_PATH:
+            return access_log_page(query, self._services(token, at), at)
         body = self._networks[token].body(f"{path}?{query}", at)
         if body is not None and path == PEERS_PATH and self._happens("gateway"):
             body = without_gateway(body, int(self._begins_at))
@@ -138,3 +140,79 @@ def _send(request: Request, body: Iterator[bytes]) -> int | bytes:
         return start
     Sender(request, chain((start,), body)).start()
     return NOT_DONE_YET
+
+
+ACCESS_LOG_PATH = "/api/events/proxy"
+
+_RETENTION = 3600
+"""Seconds for which rows are kept; NetBird keeps them for seven days."""
+
+_MAX_PAGE_SIZE = 100
+
+_SERVICE_SHARES = (0, 0, 0, 0, 1, 1, 2)
+"""Indices of services by chance: the first one gets four of seven requests."""
+
+
+def access_log_page(query: str, services: Sequence[str], now: float) -> bytes:
+    """Return the page for a query string of the log, which has a request each second.
+
+    Args:
+        services: the ids of services, the busiest first.
+    """
+    filters = {name: values[-1] for name, values in parse_qs(query).items()}
+    since = max(now - _RETENTION, _time(filters.get("start_date", "")))
+    first = ceil(since)
+    numbers = range(first, int(now) + 1 if services else first)
+    if filters.get("sort_order") != "asc":
+        numbers = numbers[::-1]
+    size = min(_MAX_PAGE_SIZE, _number(filters.get("page_size", "")) or 50)
+    number = _number(filters.get("page", "")) or 1
+    return json.dumps(
+        {
+            "data": [
+                _row(one, services)
+                for one in numbers[(number - 1) * size : number * size]
+            ],
+            "page": number,
+            "page_size": size,
+            "total_pages": -(-len(numbers) // size),
+            "total_records": len(numbers),
+        },
+        separators=(",", ":"),
+    ).encode()
+
+
+def _row(number: int, services: Sequence[str]) -> dict[str, object]:
+    """Return the request of a second since the epoch."""
+    chance = number * 2654435761 % 2**32
+    status = {0: 502, 1: 401, 2: 404}.get(chance % 17, 200)
+    row: dict[str, object] = {
+        "bytes_download": 500 + chance % 60_000,
+        "bytes_upload": chance % 900,
+        "country_code": ("DE", "FR", "NL")[chance % 3],
+        "duration_ms": 3 + (chance >> 8) % 60 + (chance % 41 == 0) * 900,
+        "host": "app.example.test",
+        "id": xid("d2i", number),
+        "method": "GET",
+        "path": f"/{chance % 9}",
+        "protocol": "http",
+        "service_id": services[min(_SERVICE_SHARES[chance % 7], len(services) - 1)],
+        "source_ip": f"203.0.113.{chance % 200}",
+        "status_code": status,
+        "timestamp": rfc3339(number),
+    }
+    if status != 200:
+        refused = status == 401
+        row["reason"] = "Authentication failed" if refused else "Request failed"
+    return row
+
+
+def _time(text: str) -> float:
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return 0.0
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0

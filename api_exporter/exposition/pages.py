@@ -12,8 +12,7 @@ from itertools import groupby, islice
 
 from msgspec import Struct
 
-from api_exporter.exposition import crc
-from api_exporter.exposition.deflate import checksum, deflated
+from api_exporter.exposition.deflate import checksum, combine, deflated, shift
 from api_exporter.exposition.text import count_cut_labels
 
 PIECE_BYTES = 512 * 1024
@@ -35,7 +34,7 @@ class Piece(Struct, frozen=True, gc=False):
     Attributes:
         stored: the compressed form, empty for a short text.
         crc: the checksum, 0 for a short text.
-        shift: the factor of `crc.combine`, likewise.
+        shift: the factor of `combine`, likewise.
         cut_count: the number of labels that were cut because of their length.
     """
 
@@ -53,7 +52,7 @@ class Piece(Struct, frozen=True, gc=False):
     def checksum_after(self, before: int) -> int:
         """Return the checksum of a text that ends with this one."""
         if self.shift:
-            return crc.combine(before, self.crc, self.shift)
+            return combine(before, self.crc, self.shift)
         return checksum(self.text, before)
 
 
@@ -64,7 +63,7 @@ def piece(text: bytes, *, last: bool = False) -> Piece:
         text=text,
         stored=deflated(text, last=last) if last or is_long else b"",
         crc=checksum(text) if is_long else 0,
-        shift=crc.shift(len(text)) if is_long else 0,
+        shift=shift(len(text)) if is_long else 0,
         series=text.count(b"\n") - text.count(b"\n#") - text.startswith(b"#"),
         cut_count=count_cut_labels(text),
     )

@@ -7,7 +7,7 @@ from api_exporter.logs.journal import Journal
 from api_exporter.logs.position import Position
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Fetch, ResponseBody, UpstreamError
-from api_exporter.refresh.log import Log
+from api_exporter.refresh.pipeline import Log
 from api_exporter.subjects.reverse_proxy import service_names
 from api_exporter.telemetry.logs import AccessLogTelemetry
 

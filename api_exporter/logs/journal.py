@@ -26,7 +26,7 @@ from api_exporter.logs.position import COUNTED_AGE
 from api_exporter.logs.sinks import Sink
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Compute, Fetch, Now, ResponseBody, UpstreamError
-from api_exporter.refresh.log import Log
+from api_exporter.refresh.pipeline import Log
 
 MAX_UNREADABLE = 1000
 """Maximum number of remembered unreadable rows, each of which is counted once."""

@@ -19,7 +19,7 @@ from api_exporter.logs.position import CountedPosition, Position
 from api_exporter.logs.sinks import FileSink, NullSink, Output, OutputSink, Sink
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Compute, Now
-from api_exporter.refresh.log import Log
+from api_exporter.refresh.pipeline import Log
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.parsers import STANDARD_OUTPUT
 from api_exporter.subjects.events import AUDIT_EVENTS

@@ -11,16 +11,16 @@ import msgspec
 from msgspec import Struct
 
 from api_exporter.exposition.text import MAX_LABEL_BYTES, truncate
-from api_exporter.netbird.decode_problem import decode_problem
 from api_exporter.netbird.elements import (
     DECODE_ERRORS,
     LIST_PIECE_BYTES,
     decode_leniently,
+    decode_problem,
     elements,
     replace_surrogates,
 )
 from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords, RecordCache
-from api_exporter.netbird.shown_fields import instants, remove_wrong_types
+from api_exporter.netbird.records import instants, remove_wrong_types
 from api_exporter.netbird.unknown import Inspector
 from api_exporter.ports import Reason, UpstreamError
 

@@ -1,4 +1,4 @@
-"""The budget of one token: slots, pauses and a token bucket.
+"""The budget of one token: slots, pauses and a token bucket. Pure: time is an argument.
 
 All accounts with the token share a budget, which starts their requests. NetBird's
 limiter may allow only six requests a minute. No response header states the limit or
@@ -7,8 +7,15 @@ when to retry.
 Note [Whose turn]. Of the requests that are due, the one that is late by the most of its
 intervals is first. So intervals that do not fit into the budget grow by about the same
 factor. Peers are ahead by one interval, and an access log comes last.
+
+Note [Not a scanner]. A token with a weak role is refused most paths, and an old server
+lacks many. A burst of refusals of different paths looks like a scan: CrowdSec, which
+NetBird documents for its own server, blocks an address with more than ten in its
+bucket, which loses one each ten seconds. So a path without a good answer is requested
+only while this bucket, which is like CrowdSec's, has room for its refusal.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -271,3 +278,45 @@ class Budget:
             return self._max_saved
         passed = max(0.0, now - self._saved_at)
         return min(self._max_saved, self._saved + passed / 60.0 * self.per_minute)
+
+
+MAX_REFUSED = 9
+"""Different refused paths at once. One below the limit of CrowdSec remains free."""
+
+LEAK_SECONDS = 10.0
+"""Seconds after which the bucket loses the oldest path."""
+
+
+_REFUSALS = frozenset(range(400, 500)) - {429}
+
+
+class RefusedPaths:
+    """The newest refused paths of one server, for all accounts that read it."""
+
+    def __init__(self) -> None:
+        self._paths: deque[str] = deque()
+        self._leaks_at = 0.0
+
+    def observe(self, attempt: Attempt, now: float) -> None:
+        """Add the path of a refused attempt, unless it is in the bucket."""
+        if attempt.status not in _REFUSALS:
+            return
+        self._leak(now)
+        path = attempt.path.partition("?")[0]
+        if path not in self._paths:
+            if not self._paths:
+                self._leaks_at = now + LEAK_SECONDS
+            self._paths.append(path)
+
+    def allowed_at(self, path: str, now: float) -> float:
+        """Return when a path that may be refused may be requested."""
+        self._leak(now)
+        excess = len(self._paths) - MAX_REFUSED
+        if excess < 0 or path in self._paths:
+            return -NEVER
+        return self._leaks_at + excess * LEAK_SECONDS
+
+    def _leak(self, now: float) -> None:
+        while self._paths and self._leaks_at <= now:
+            self._paths.popleft()
+            self._leaks_at += LEAK_SECONDS

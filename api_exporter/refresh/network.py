@@ -23,18 +23,18 @@ from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import PEERS, SERVER_VERSION, Resource
+from api_exporter.netbird.unknown import Unknown
 from api_exporter.ports import Attempt, Compute, Fetch, UpstreamError
+from api_exporter.refresh.budget import RefusedPaths
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.refresh.log import Log
-from api_exporter.refresh.pipeline import Pipeline
+from api_exporter.refresh.pipeline import Log, Pipeline
 from api_exporter.refresh.rate_limits import STRICTEST, describe_cost
 from api_exporter.refresh.refresher import Refresher
-from api_exporter.refresh.refused_paths import RefusedPaths
 from api_exporter.refresh.request_plans import RequestPlan
 from api_exporter.refresh.states import States
 from api_exporter.refresh.transitions import LogLine
-from api_exporter.refresh.unknown_log import UnknownLog
 from api_exporter.subjects import watch
+from api_exporter.subjects.account import INSTANCE_VERSION
 from api_exporter.subjects.table import RULES
 from api_exporter.subjects.watch import (
     CertificateLifetimes,
@@ -348,3 +348,28 @@ class UnknownGroups:
                 group=repr(name),
             )
         self._logged = missing
+
+
+class UnknownLog:
+    """Logs each unknown field or value once, and again for another server version."""
+
+    def __init__(self, log: Logger) -> None:
+        self._log = log
+        self._version = ""
+        self._logged: dict[str, frozenset[str]] = {}
+
+    def report(self, resource: str, unknown: Unknown, inventory: Inventory) -> None:
+        for server in INSTANCE_VERSION.of(inventory) or ():
+            if self._version and server.management_current_version != self._version:
+                self._logged.clear()
+            self._version = server.management_current_version
+        logged = self._logged.get(resource, frozenset())
+        if names := frozenset(unknown.names()) - logged:
+            self._logged[resource] = logged | names
+            self._log.info(
+                "{resource} of NetBird {version} has fields or values that"
+                " this version of api-exporter does not know: {names}",
+                resource=resource,
+                version=self._version or "(unknown version)",
+                names=", ".join(sorted(names)),
+            )

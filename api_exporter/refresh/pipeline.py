@@ -3,6 +3,7 @@
 Scheduling is in `refresher`. The functions at the end run in the compute thread.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -15,6 +16,7 @@ from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
+from twisted.application.service import Service
 from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
 from twisted.python.failure import Failure
@@ -29,16 +31,18 @@ from api_exporter.exposition.rendering import (
     render_page,
 )
 from api_exporter.netbird.bodies import DecodeContext, check_for_error
-from api_exporter.netbird.digests import digest, digest_without_times
 from api_exporter.netbird.inventory import Inventory, Reading
-from api_exporter.netbird.join_size import check_named_ids
-from api_exporter.netbird.record_cache import NO_RECORDS
+from api_exporter.netbird.record_cache import NO_RECORDS, digest, digest_without_times
 from api_exporter.netbird.resource_state import LastBody
-from api_exporter.netbird.resources import CURRENT_USER, PEERS, Resource
+from api_exporter.netbird.resources import (
+    CURRENT_USER,
+    PEERS,
+    Resource,
+    check_named_ids,
+)
 from api_exporter.netbird.unknown import Inspector
 from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Compute, Fetch, ResponseBody, UpstreamError
-from api_exporter.refresh.log import Log
 from api_exporter.refresh.states import States
 
 _EMPTY = "an empty response: the proxy has no route for /api/"
@@ -65,6 +69,29 @@ class Rendered(Struct, frozen=True):
     pages: Mapping[str, RenderedPage]
     now: float
     max_bytes: float
+
+
+class Log(Service):
+    """A log that an account writes: it requests one resource; see `logs`."""
+
+    @property
+    def interval(self) -> float:
+        """The minimum seconds between two requests while nothing more waits."""
+        return 0.0
+
+    def is_due(self) -> bool:
+        return True
+
+    @abstractmethod
+    async def fetch(
+        self, fetch: Fetch, path: str, max_seconds: float, inventory: Inventory
+    ) -> ResponseBody:
+        """Return the body to decode; raises UpstreamError.
+
+        Args:
+            fetch: returns unpacked bodies.
+            max_seconds: seconds until the next refresh: no retry lasts longer.
+        """
 
 
 class Pipeline:

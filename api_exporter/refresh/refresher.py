@@ -27,12 +27,11 @@ from api_exporter.netbird.resources import (
     Resource,
 )
 from api_exporter.ports import UpstreamError
-from api_exporter.refresh.owner import Owner, owner_of
+from api_exporter.refresh.budget import RefusedPaths
 from api_exporter.refresh.pipeline import Pipeline
-from api_exporter.refresh.refused_paths import RefusedPaths
 from api_exporter.refresh.request_plans import RequestPlan
 from api_exporter.refresh.schedule import CONNECTION_TEST, Schedule
-from api_exporter.refresh.states import States
+from api_exporter.refresh.states import Owner, States, owner_of
 from api_exporter.refresh.transitions import (
     Event,
     Expired,

@@ -14,7 +14,7 @@ from api_exporter.refresh.rate_limits import (
     fit_intervals,
 )
 from api_exporter.settings.definitions import AccountSettings
-from api_exporter.subjects.selection import Selection
+from api_exporter.subjects.table import Selection
 
 
 class RequestPlan(Struct, frozen=True):

@@ -20,7 +20,6 @@ from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.ports import Clock, Jitter, Reason, UpstreamError
 from api_exporter.refresh.budget import FIRST, LAST, NEVER, Budget, Candidate, candidate
 from api_exporter.refresh.states import States
-from api_exporter.upstream.backoff import with_jitter
 
 CONNECTION_TEST = "reach"
 """The name of the connection test, which runs once, before all except the peers."""
@@ -50,6 +49,11 @@ LOGINS: frozenset[Reason] = frozenset({"auth", "proxy_auth"})
 FIRST_ABSENCE, ABSENCE = 30.0, 3600.0
 """Seconds until a path is requested again that the upstream lacks or refuses. Gateways
 may answer so while a server starts."""
+
+
+def with_jitter(period: float, jitter: Jitter) -> float:
+    """Return a period changed by up to a tenth: exporters must not refresh in step."""
+    return period * (0.9 + 0.2 * jitter())
 
 
 class Outage(Struct):

@@ -16,10 +16,9 @@ from api_exporter.settings.definitions import (
     AccountSettings,
 )
 from api_exporter.settings.errors import ConfigurationError, unexpanded
-from api_exporter.settings.parsers import STANDARD_OUTPUT
+from api_exporter.settings.parsers import STANDARD_OUTPUT, Shard
 from api_exporter.settings.proxy import DIRECT, select_proxy
 from api_exporter.settings.setting import absolute_path
-from api_exporter.settings.shard import Shard
 from api_exporter.settings.spelling import closest
 
 _FILE = re.compile(r"([A-Za-z0-9._-]+)\.conf")

@@ -26,12 +26,12 @@ from api_exporter.settings.certificate import (
     certificate_file,
     key_file,
 )
+from api_exporter.settings.parsers import Shard, shard
 from api_exporter.settings.proxy import Proxy, ProxySelection, proxy_or_none
 from api_exporter.settings.setting import HTTPS, setting, settings_of
-from api_exporter.settings.shard import Shard, shard
 from api_exporter.settings.token import Token, TokenFile, parse_token, token_file
 from api_exporter.subjects.events import AUDIT_EVENTS
-from api_exporter.subjects.selection import Selection, selection
+from api_exporter.subjects.table import Selection, selection
 from api_exporter.subjects.users import ACCESS_TOKENS
 
 LOG_FORMATS = ("text", "json")

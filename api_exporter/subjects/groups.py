@@ -11,8 +11,12 @@ from api_exporter.attention.finding import (
     Members,
     Snapshot,
 )
-from api_exporter.collectors.rows import ObjectKind, id_and_name, or_unknown
-from api_exporter.exposition.memo import MemoFunction
+from api_exporter.collectors.rows import (
+    MemoFunction,
+    ObjectKind,
+    id_and_name,
+    or_unknown,
+)
 from api_exporter.exposition.text import count_by, labels, timestamp
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.facts.members import distinct, named

@@ -19,9 +19,8 @@ from api_exporter.netbird.facts.routing import (
     why_unreachable,
 )
 from api_exporter.netbird.inventory import Inventory, joined_once
-from api_exporter.netbird.join_size import length_of
 from api_exporter.netbird.records import LIMITED_GROUPS, Count, GroupId, ShownText
-from api_exporter.netbird.resources import MINUTE, Resource
+from api_exporter.netbird.resources import MINUTE, Resource, length_of
 from api_exporter.subjects.subject import Subject
 
 
@@ -140,7 +139,7 @@ RESOURCE_STATE = ObjectKind[tuple[Network, bool]](
 
 def _routers(inventory: Inventory) -> Iterable[tuple[Network, NetworkRouter]]:
     routers = routers_by_network(inventory)
-    return ((n, r) for n in NETWORKS.of(inventory) or () for r in routers[n.id])
+    return [(n, r) for n in NETWORKS.of(inventory) or () for r in routers[n.id]]
 
 
 ROUTER = ObjectKind[tuple[Network, NetworkRouter]](
@@ -156,7 +155,7 @@ Routed = tuple[NetworkResource, str | None]
 
 def _routed(inventory: Inventory) -> Iterable[Routed]:
     network_ids = network_by_resource(NETWORKS.of(inventory) or ())
-    return ((r, network_ids.get(r.id)) for r in NETWORK_RESOURCES.of(inventory) or ())
+    return [(r, network_ids.get(r.id)) for r in NETWORK_RESOURCES.of(inventory) or ()]
 
 
 ROUTED = ObjectKind[Routed](

@@ -24,9 +24,8 @@ from api_exporter.netbird.facts.routing import (
     why_unreachable,
 )
 from api_exporter.netbird.inventory import Inventory, joined_once
-from api_exporter.netbird.join_size import length_of
 from api_exporter.netbird.records import LIMITED_GROUPS
-from api_exporter.netbird.resources import MINUTE, Resource
+from api_exporter.netbird.resources import MINUTE, Resource, length_of
 from api_exporter.subjects.subject import Subject
 
 

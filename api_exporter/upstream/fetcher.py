@@ -21,10 +21,10 @@ from twisted.web.iweb import IAgent, IResponse
 from api_exporter.clocks import Clocks
 from api_exporter.netbird.resources import PROBE_PATH
 from api_exporter.netbird.unpacking import unpack
-from api_exporter.ports import Attempt, Reason, ResponseBody, UpstreamError
+from api_exporter.ports import Attempt, Jitter, Reason, ResponseBody, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
 from api_exporter.subjects.table import MAX_BODY_BYTES
-from api_exporter.upstream import backoff, failures
+from api_exporter.upstream import failures
 from api_exporter.upstream.body import (
     LONGEST_BODY_BYTES,
     BodyMemory,
@@ -48,12 +48,32 @@ SILENT_SECONDS = 5.0
 MIN_RETRY_SHARE = 0.1
 """The part of the timeout that must be left for a retry."""
 
+MAX_FIRST_DELAY = 0.5
+"""The longest wait after the first failed attempt, in seconds; then it doubles."""
+
+MAX_ATTEMPT_DELAY = 5.0
+"""The longest wait inside a refresh, in seconds: the refresh occupies a slot meanwhile.
+If the server requires more, the refresh fails and the schedule waits instead."""
+
 UNREACHABLE: frozenset[Reason] = frozenset(
     {"proxy", "proxy_auth", "dns", "connect", "tls", "timeout"}
 )
 """Reasons without a response of the NetBird API."""
 
 _USER_AGENT = f"api-exporter/{this_build().version}".encode("ascii")
+
+
+def attempt_delay(
+    failures: int, jitter: Jitter, retry_after: float | None = None
+) -> float:
+    """Return the seconds before the next attempt: exponential, with full jitter.
+
+    Args:
+        failures: attempts that have failed so far, at least 1.
+        retry_after: the server's Retry-After in seconds, a lower limit of the wait.
+    """
+    ceiling = min(MAX_ATTEMPT_DELAY, MAX_FIRST_DELAY * 2.0 ** min(failures - 1, 16))
+    return max(jitter() * ceiling, retry_after or 0.0)
 
 
 class _Address(EncodedURL):
@@ -180,13 +200,10 @@ class Fetcher:
                     retryable, max_attempts = True, max(2, max_attempts)
                 if not retryable or number >= max_attempts:
                     raise
-                wait = backoff.attempt_delay(number, self._jitter, error.retry_after)
+                wait = attempt_delay(number, self._jitter, error.retry_after)
                 seconds_left = retry_until - self._clock.seconds() - wait
                 deadline = min(timeout, seconds_left)
-                if (
-                    wait > backoff.MAX_ATTEMPT_DELAY
-                    or deadline < MIN_RETRY_SHARE * timeout
-                ):
+                if wait > MAX_ATTEMPT_DELAY or deadline < MIN_RETRY_SHARE * timeout:
                     raise
             await deferLater(self._clock, wait)
             number += 1

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from api_exporter.demo import access_log
+from api_exporter.demo.api import ACCESS_LOG_PATH, access_log_page
 from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.service import Configuration
 from api_exporter.settings import environment
@@ -68,9 +68,9 @@ class _Api:
             return _answer(401, b'{"message":"token invalid","code":401}')
         assert self.machine is not None
         now = self.machine.seconds()
-        if path == access_log.ACCESS_LOG_PATH:
+        if path == ACCESS_LOG_PATH:
             services = json.loads(b"".join(network.body(_SERVICES, now) or ()))
-            page = access_log.page(query, [one["id"] for one in services], now)
+            page = access_log_page(query, [one["id"] for one in services], now)
             return _answer(200, page)
         body = network.body(f"/{target}", now)
         if body is None or path == f"/{RESOURCE_BY_NAME[CURRENT_USER].path}":

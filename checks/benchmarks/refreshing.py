@@ -35,8 +35,7 @@ from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.refresh.request_plans import RequestPlan
 from api_exporter.settings import environment
 from api_exporter.subjects import watch
-from api_exporter.subjects.selection import selection
-from api_exporter.subjects.table import RESOURCE_BY_NAME
+from api_exporter.subjects.table import RESOURCE_BY_NAME, selection
 from api_exporter.subjects.watch import FindingsKeeper, KeptFindings, update_findings
 from api_exporter.upstream.client import Client
 from checks.benchmarks.client import MAX_WAIT

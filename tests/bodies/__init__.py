@@ -17,8 +17,12 @@ from api_exporter.netbird.bodies import DecodeContext, Decoded, DocumentDecoder
 from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import CURRENT_USER
-from api_exporter.subjects.selection import selection
-from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME, RESOURCES
+from api_exporter.subjects.table import (
+    COLLECTORS,
+    RESOURCE_BY_NAME,
+    RESOURCES,
+    selection,
+)
 from simulation.company.resource import load
 from tests.inventories import inventory_of
 

@@ -10,8 +10,7 @@ from api_exporter.collectors.rows import FamilyContext, Row
 from api_exporter.exposition.text import Family, Metric
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Member
-from api_exporter.subjects.selection import Selection, selection
-from api_exporter.subjects.table import COLLECTORS
+from api_exporter.subjects.table import COLLECTORS, Selection, selection
 from tests import tries
 from tests.bodies import inventory
 from tests.collectors.samples import page, parsed, rendered

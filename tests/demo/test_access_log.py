@@ -5,7 +5,7 @@ from typing import Any
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.demo.access_log import page
+from api_exporter.demo.api import access_log_page
 from api_exporter.logs.listing import NANOSECONDS_PER_SECOND, format_time
 
 NOW = 1_795_287_600.0
@@ -16,7 +16,7 @@ SERVICES = ("busy", "second", "third")
 
 
 def request(query: str, now: float = NOW, services: tuple[str, ...] = SERVICES) -> Any:
-    return json.loads(page(query, services, now))
+    return json.loads(access_log_page(query, services, now))
 
 
 ROWS = [row for n in range(1, 20) for row in request(f"page={n}")["data"]]

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.exposition import crc
+from api_exporter.exposition import deflate
 
 
 def combined(texts: list[bytes]) -> int:
     return reduce(
-        lambda checksum, text: crc.combine(
-            checksum, zlib.crc32(text), crc.shift(len(text))
+        lambda checksum, text: deflate.combine(
+            checksum, zlib.crc32(text), deflate.shift(len(text))
         ),
         texts,
         0,
@@ -35,7 +35,7 @@ class CombineTests(SynchronousTestCase):
 
     def test_beyond_memory(self) -> None:
         """A length beyond memory is right: shifting twice by half is the same."""
-        once, half = crc.shift(2**44), crc.shift(2**43)
+        once, half = deflate.shift(2**44), deflate.shift(2**43)
         checksum = zlib.crc32(b"text")
-        twice = crc.combine(crc.combine(checksum, 0, half), 0, half)
-        self.assertEqual(crc.combine(checksum, 0, once), twice)
+        twice = deflate.combine(deflate.combine(checksum, 0, half), 0, half)
+        self.assertEqual(deflate.combine(checksum, 0, once), twice)

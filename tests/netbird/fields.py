@@ -8,8 +8,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from api_exporter.netbird.records import Field, record_fields
 from api_exporter.netbird.resources import ACCESS_LOG
-from api_exporter.netbird.shown_fields import Field, record_fields
 from api_exporter.subjects.agent_network.bodies import (
     ConsumptionRow,
     RequestCount,

@@ -2,7 +2,8 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird import digests
+from api_exporter.netbird import record_cache
+from api_exporter.netbird.record_cache import digest, digest_without_times
 
 PEER = '{"a":[{"id":"g"}],"connected":%s,"id":"%s","last_seen":"%s","os":"x"}'
 
@@ -27,20 +28,18 @@ class DigestTests(SynchronousTestCase):
             (body(ONLINE, OFFLINE), False),
             (before.replace(b'"os":"x"', b'"os":"y"', 1), False),
         ):
-            found = digests.digest_without_times(after)
-            self.assertEqual(same, found == digests.digest_without_times(before), after)
-            self.assertEqual(
-                after == before, digests.digest(after) == digests.digest(before)
-            )
+            found = digest_without_times(after)
+            self.assertEqual(same, found == digest_without_times(before), after)
+            self.assertEqual(after == before, digest(after) == digest(before))
 
     def test_pieces(self) -> None:
         """A body of two mebibytes is hashed at once; each piece of a longer counts."""
         whole = b"a" * 2**21
-        self.assertEqual(1, len(digests.digest(whole)))
-        long = digests.digest(whole + b"a")
+        self.assertEqual(1, len(digest(whole)))
+        long = digest(whole + b"a")
         self.assertEqual(2, len(long))
         for other in (b"b" + whole, whole + b"b", whole + b"aa"):
-            self.assertNotEqual(long, digests.digest(other))
+            self.assertNotEqual(long, digest(other))
 
     def test_all_connected(self) -> None:
         """The time of each connected peer does not count, wherever it stands."""
@@ -48,8 +47,8 @@ class DigestTests(SynchronousTestCase):
         for at in range(4):
             peers = [ONLINE] * 4
             peers[at] = later
-            found = digests.digest_without_times(body(*peers))
-            self.assertEqual(digests.digest_without_times(body(*[ONLINE] * 4)), found)
+            found = digest_without_times(body(*peers))
+            self.assertEqual(digest_without_times(body(*[ONLINE] * 4)), found)
 
     def test_other_order(self) -> None:
         """In other JSON than Go's, each time counts, also that of an offline peer."""
@@ -60,18 +59,16 @@ class DigestTests(SynchronousTestCase):
             "[]%s",
         ):
             one, other = ((text % time).encode() for time in "12")
-            self.assertNotEqual(
-                digests.digest_without_times(one), digests.digest_without_times(other)
-            )
+            self.assertNotEqual(digest_without_times(one), digest_without_times(other))
 
     def test_parts(self) -> None:
         """A long body is digested in parts, each of which begins with a record."""
-        self.patch(digests, "_DIGESTED_AT_ONCE", 100)
+        self.patch(record_cache, "_DIGESTED_AT_ONCE", 100)
         before = body(*[ONLINE, OFFLINE] * 9)
         moved = before.replace(b'"p","last_seen":"10', b'"p","last_seen":"11')
-        found = digests.digest_without_times(before)
+        found = digest_without_times(before)
         self.assertGreater(len(found), 5)
-        self.assertEqual(found, digests.digest_without_times(moved))
-        self.assertGreater(len(digests.digest(before)), 5)
+        self.assertEqual(found, digest_without_times(moved))
+        self.assertGreater(len(digest(before)), 5)
         one_record = b'[{"connected":true,%s"os":"x"}]' % (b'"last_seen":"10",' * 99)
-        self.assertGreater(len(digests.digest_without_times(one_record)), 5)
+        self.assertGreater(len(digest_without_times(one_record)), 5)

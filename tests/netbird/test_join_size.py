@@ -2,8 +2,8 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.join_size import MAX_NAMED_IDS, check_named_ids
 from api_exporter.netbird.records import Group, GroupId, Member
+from api_exporter.netbird.resources import MAX_NAMED_IDS, check_named_ids
 from api_exporter.ports import UpstreamError
 from api_exporter.subjects.networks import (
     Network,

@@ -9,7 +9,7 @@ from msgspec.structs import fields
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird import records
-from api_exporter.netbird.shown_fields import record_fields
+from api_exporter.netbird.records import record_fields
 from api_exporter.subjects.agent_network.bodies import Amount
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from tests.bodies import decoded

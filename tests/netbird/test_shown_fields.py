@@ -5,8 +5,7 @@ import json
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.bodies import DecodeContext, DocumentDecoder, ListDecoder
-from api_exporter.netbird.records import LocalFlags, Peer
-from api_exporter.netbird.shown_fields import Field
+from api_exporter.netbird.records import Field, LocalFlags, Peer
 from api_exporter.netbird.unknown import Inspector
 from api_exporter.ports import UpstreamError
 from api_exporter.subjects.table import RESOURCE_BY_NAME

@@ -9,8 +9,7 @@ from api_exporter.netbird.bodies import DecodeContext
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import Resource
 from api_exporter.ports import UpstreamError
-from api_exporter.subjects.selection import selection
-from api_exporter.subjects.table import COLLECTORS
+from api_exporter.subjects.table import COLLECTORS, selection
 from tests.collectors.samples import page, parsed
 from tests.inventories import inventory_of
 from tests.reference.page import Key, Settings

@@ -2,7 +2,7 @@
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Fetch, ResponseBody
-from api_exporter.refresh.log import Log
+from api_exporter.refresh.pipeline import Log
 
 
 class RecordedLog(Log):

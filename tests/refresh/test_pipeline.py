@@ -15,15 +15,14 @@ from api_exporter.collectors.collector import Collector
 from api_exporter.collectors.rows import FamilyContext, Row
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.text import Family, Metric, labels
-from api_exporter.netbird import join_size
+from api_exporter.netbird import resources
 from api_exporter.netbird.bodies import NO_CONTEXT, DecodeContext
 from api_exporter.netbird.resource_state import LastBody
 from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
 from api_exporter.refresh import pipeline
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.refresh.log import Log
-from api_exporter.refresh.pipeline import Pipeline
+from api_exporter.refresh.pipeline import Log, Pipeline
 from api_exporter.refresh.states import States
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from tests.inventories import inventory_of
@@ -231,7 +230,7 @@ class TurnTests(SynchronousTestCase):
 class TooManyNamesTests(SynchronousTestCase):
     def test_not_published(self) -> None:
         """A list whose records name too many objects is not published."""
-        self.patch(join_size, "MAX_NAMED_IDS", 5)
+        self.patch(resources, "MAX_NAMED_IDS", 5)
         bench = Bench()
         for name, body, problem in (
             ("routes", b'{"id":"r","peer_groups":["a","b","c","d","e"]}', ""),

@@ -19,13 +19,12 @@ from api_exporter.netbird.resources import OFF, PROBE_PATH
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
 from api_exporter.refresh.budget import SLOTS, Budget
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.refresh.log import Log
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
+from api_exporter.refresh.pipeline import Log
 from api_exporter.refresh.refresher import WITHDRAWAL_RETRY
 from api_exporter.refresh.request_plans import RequestPlan
 from api_exporter.refresh.transitions import Event, Failed, Read
-from api_exporter.subjects.selection import selection
-from api_exporter.subjects.table import RESOURCES
+from api_exporter.subjects.table import RESOURCES, selection
 from api_exporter.upstream.refusal import response_error
 from tests.logbook import logbook
 from tests.parts import DelayedCompute

@@ -8,8 +8,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.clocks import Clocks
 from api_exporter.ports import ResponseBody, UpstreamError
+from api_exporter.refresh.budget import MAX_REFUSED, RefusedPaths
 from api_exporter.refresh.network import AccountNetwork
-from api_exporter.refresh.refused_paths import MAX_REFUSED, RefusedPaths
 from api_exporter.subjects.table import COLLECTORS
 from tests.parts import refusal, request_plan
 

@@ -6,7 +6,7 @@ import signal
 from api_exporter.settings.accounts import account_files
 from api_exporter.settings.errors import ConfigurationError, quote_value
 from api_exporter.settings.loader import load
-from api_exporter.settings.shard import Shard
+from api_exporter.settings.parsers import Shard
 from tests.logbook import logbook
 from tests.settings.test_accounts import CANARY, URL, FolderTestCase
 from tests.settings.test_options import parsed

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.settings.shard import Shard, shard
+from api_exporter.settings.parsers import Shard, shard
 
 NAMES = [f"customer-{number}" for number in range(2000)]
 

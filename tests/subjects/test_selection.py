@@ -3,8 +3,13 @@
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.resources import ACCESS_LOG, ALWAYS_READ, OFF
-from api_exporter.subjects.selection import Selection, selection
-from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME, RULES
+from api_exporter.subjects.table import (
+    COLLECTORS,
+    RESOURCE_BY_NAME,
+    RULES,
+    Selection,
+    selection,
+)
 
 
 def read(selected: Selection) -> list[str]:

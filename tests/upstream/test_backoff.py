@@ -2,7 +2,8 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.upstream.backoff import attempt_delay, with_jitter
+from api_exporter.refresh.schedule import with_jitter
+from api_exporter.upstream.fetcher import attempt_delay
 
 MANY = 10_000
 

@@ -24,8 +24,11 @@ from api_exporter.netbird.bodies import (
     ListDecoder,
     decode_record,
 )
-from api_exporter.netbird.decode_problem import decode_problem
-from api_exporter.netbird.elements import DECODE_ERRORS, replace_surrogates
+from api_exporter.netbird.elements import (
+    DECODE_ERRORS,
+    decode_problem,
+    replace_surrogates,
+)
 from api_exporter.netbird.records import Count, GroupId, Instant, ShownText
 from api_exporter.ports import UpstreamError
 

@@ -1,8 +1,7 @@
 """The rows of the Agent Network: its paths in the API."""
 
 from api_exporter.netbird.bodies import DocumentDecoder, ListDecoder
-from api_exporter.netbird.join_size import length_of
-from api_exporter.netbird.resources import MINUTE, Resource
+from api_exporter.netbird.resources import MINUTE, Resource, length_of
 from api_exporter.subjects.agent_network.bodies import (
     AgentBudgetRule,
     AgentGuardrail,
