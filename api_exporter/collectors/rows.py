@@ -3,7 +3,6 @@
 A row is for objects of one kind, each of which may have a sample in the family.
 """
 
-from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
@@ -177,7 +176,7 @@ class ObjectKind(Generic[R]):
         get = attrgetter(field)
 
         def make(every: Iterable[R]) -> Iterator[Sample]:
-            counts = Counter(map(get, every))
+            counts = text.count_each(map(get, every))
             for value in (True, False):
                 yield text.labels(**{field: text.boolean(value)}), counts[value]
 

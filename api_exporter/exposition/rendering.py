@@ -28,6 +28,9 @@ from api_exporter.exposition.text import (
 
 R = TypeVar("R")
 
+_SAMPLE = 1000
+"""Records of which one is still known unless all have changed."""
+
 
 class PerRecordFamily(Family, Generic[R]):
     """A family in which each record has one sample or none.
@@ -95,8 +98,8 @@ class RenderedFamily(Struct, frozen=True, gc=False):
         """
         if self.given != family.given:
             return {}
-        if {*map(id, self.records)}.isdisjoint(map(id, family.records)):
-            return {}  # the text need not be split
+        if {*map(id, self.records[:_SAMPLE])}.isdisjoint(map(id, family.records)):
+            return {}  # all has changed: splitting the text would be in vain
         head = heading(family.metric)
         # Not splitlines(): a label's value may have other line ends, such as U+2028.
         lines = (

@@ -151,12 +151,21 @@ def is_never(instant: datetime | None, /) -> bool:
 K = TypeVar("K", bound=Hashable)
 
 
+def count_each(keys: Iterable[K]) -> Counter[K]:
+    """Return the number of each key; the event loop runs between the chunks."""
+    counts = Counter[K]()
+    remaining = iter(keys)
+    while some := list(islice(remaining, CHUNK_SAMPLES)):
+        counts.update(some)
+    return counts
+
+
 def count_by(
     keys: Iterable[K], labelled: Callable[[K], Labels] = str
 ) -> Iterable[Sample]:
     """Return the number of each key; keys with the same labels are counted together."""
     counts = Counter[Labels]()
-    for key, count in Counter(keys).items():
+    for key, count in count_each(keys).items():
         counts[labelled(key)] += count
     return sorted(counts.items())
 
