@@ -314,6 +314,7 @@ class AccountJudge:
             inventory=inventory,
             thresholds=settings.thresholds,
             now=now,
+            seconds=seconds,
             drop_at=drop,
             important_groups=settings.important_groups,
         )

@@ -178,7 +178,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
     inventory: Inventory
     thresholds: Thresholds
     now: float
-    seconds: float = 0.0
+    seconds: float
     drop_at: float | None = None
     states: Mapping[str, ResourceState] = {}
     important_groups: tuple[str, ...] = ()

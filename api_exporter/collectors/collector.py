@@ -21,7 +21,7 @@ class Collector(Struct, frozen=True, dict=True):
 
     name: str
     rows: tuple[Row, ...]
-    default: bool = True
+    default: bool
 
     @cached_property
     def reads(self) -> tuple[str, ...]:

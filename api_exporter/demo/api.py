@@ -8,6 +8,7 @@ import base64
 import hashlib
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, count
@@ -159,14 +160,16 @@ def access_log_page(query: str, services: Sequence[str], now: float) -> bytes:
     Args:
         services: the ids of services, the busiest first.
     """
-    filters = {name: values[-1] for name, values in parse_qs(query).items()}
-    since = max(now - _RETENTION, _time(filters.get("start_date", "")))
+    filters = defaultdict(
+        str, {name: values[-1] for name, values in parse_qs(query).items()}
+    )
+    since = max(now - _RETENTION, _time(filters["start_date"]))
     first = ceil(since)
     numbers = range(first, int(now) + 1 if services else first)
-    if filters.get("sort_order") != "asc":
+    if filters["sort_order"] != "asc":
         numbers = numbers[::-1]
-    size = min(_MAX_PAGE_SIZE, _number(filters.get("page_size", "")) or 50)
-    number = _number(filters.get("page", "")) or 1
+    size = min(_MAX_PAGE_SIZE, _number(filters["page_size"]) or 50)
+    number = _number(filters["page"]) or 1
     return json.dumps(
         {
             "data": [

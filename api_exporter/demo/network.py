@@ -115,7 +115,7 @@ class RecordedNetwork:
         seed: decides when peers are offline.
     """
 
-    def __init__(self, peers: int, seed: int = 0) -> None:
+    def __init__(self, peers: int, seed: int) -> None:
         self._seed = seed
         self._changes: list[Record] = []
         members: dict[str, list[Record]] = {}

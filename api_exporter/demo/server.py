@@ -99,7 +99,9 @@ def server(
     """Return a service that serves the simulation on a listening socket."""
     peers, count = settings.demo_peers, settings.demo_accounts
     networks = (
-        customers(count, peers) if count else {DEMO_TOKEN: RecordedNetwork(peers)}
+        customers(count, peers)
+        if count
+        else {DEMO_TOKEN: RecordedNetwork(peers, seed=0)}
     )
     api = DemoApi(networks, now=now, fault=settings.demo_fault)
     endpoint = AdoptedStreamServerEndpoint(reactor, listening.detach(), socket.AF_INET)

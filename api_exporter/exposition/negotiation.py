@@ -82,7 +82,7 @@ def _matches(element: _Element, format_: Format) -> bool:
 def _chosen(element: _Element, format_: Format) -> ContentType:
     if format_.value[1] != "1.0.0":
         return ContentType(format_)
-    escaping = element.parameters.get("escaping", "")
+    escaping = element.parameters.get("escaping")
     return ContentType(format_, escaping if escaping in ESCAPINGS else "underscores")
 
 

@@ -43,7 +43,7 @@ class Piece(Struct, frozen=True, gc=False):
     crc: int
     shift: int
     series: int
-    cut_count: int = 0
+    cut_count: int
 
     @property
     def deflated(self) -> bytes:
@@ -147,7 +147,7 @@ def _merged(pieces: Iterable[Piece]) -> Iterator[Piece]:
             continue
         while some := tuple(islice(run, PIECE_BYTES // _MAX_SHORT_BYTES)):
             text = b"".join([p.text for p in some])
-            yield Piece(text=text, stored=b"", crc=0, shift=0, series=0)
+            yield Piece(text=text, stored=b"", crc=0, shift=0, series=0, cut_count=0)
 
 
 def _split_first(slices: Iterable[bytes]) -> tuple[bytes, ...]:

@@ -124,14 +124,14 @@ class Page(Struct, frozen=True):
     """
 
     rows: list[LogRow]
-    unreadable: tuple[int, ...] = ()
-    following_count: int = 0
+    unreadable: tuple[int, ...]
+    following_count: int
 
 
 def decode_events(body: bytes) -> Page:
     """Return the audit events of a list; raise UpstreamError."""
     found, unreadable = _rows(body, event_key)
-    return Page([found[number] for number in sorted(found, key=int)], unreadable)
+    return Page([found[number] for number in sorted(found, key=int)], unreadable, 0)
 
 
 class _PageFields(Struct, frozen=True):

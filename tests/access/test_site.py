@@ -388,6 +388,7 @@ class EncryptedTests(AccessTestCase):
         self.assertIsInstance(factory, TLSMemoryBIOFactory)
         for sent, expected in (
             (b"GET / HTTP/1.1\r\n\r\n", b"HTTP request to an HTTPS server.\n"),
+            (b"G\0", b"HTTP request to an HTTPS server.\n"),
             (b"\x16\x03\x01", b""),
         ):
             transport = StringTransport()

@@ -51,6 +51,7 @@ def seen(
         inventory=inventory,
         thresholds=thresholds or default_thresholds(),
         now=now,
+        seconds=now,
         drop_at=drop_at(inventory.peers or (), now, thresholds or default_thresholds()),
         states=states or {},
         important_groups=chosen,

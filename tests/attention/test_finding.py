@@ -7,6 +7,15 @@ from api_exporter.attention.thresholds import Groups, default_thresholds
 from api_exporter.netbird.records import Group, Member
 from tests.attention.looking import peer, seen
 from tests.inventories import inventory_of
+from tools.prometheus import KINDS
+
+
+class KindTests(SynchronousTestCase):
+    def test_texts(self) -> None:
+        """A finding has the texts of an alert exactly if it has an alert."""
+        for kind in KINDS:
+            for text in (kind.summary, kind.description):
+                self.assertEqual(bool(kind.lasts), bool(text), kind.name)
 
 
 class SnapshotTests(SynchronousTestCase):

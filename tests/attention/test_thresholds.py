@@ -38,6 +38,8 @@ class ThresholdsTests(SynchronousTestCase):
         for table, name, value, expected in (
             ("days", "login_soon", 0, "days: login_soon: 0: Expected `int` >= 1"),
             ("days", "login_soon", 100_001, "100001: Expected `int` <= 100000"),
+            ("days", "login_soon", 10_000_001, "login_soon: 10000001: Expected"),
+            ("days", "login_soon", 100_000_001, "login_soon: Expected `int` <= 1"),
             ("days", "login_soon", 1.5, "days: login_soon: 1.5: Expected `int`"),
             (
                 "days",

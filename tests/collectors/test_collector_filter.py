@@ -71,7 +71,9 @@ class FamiliesTests(SynchronousTestCase):
 
         made: list[str] = []
         metrics = (Metric(name=name, help="", source="") for name in "ab")
-        collector = Collector("c", tuple(Row(metric, (), make) for metric in metrics))
+        collector = Collector(
+            "c", tuple(Row(metric, (), make) for metric in metrics), default=True
+        )
         for deny, expected in ("", "ab"), ("a", "b"), ("b", "a"), ("ab", ""):
             made.clear()
             permitted = MetricFilter(deny=tuple(deny)).apply(collector)

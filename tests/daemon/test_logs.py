@@ -155,6 +155,7 @@ class JournalTests(SynchronousTestCase):
             told = logs.journal_json_line(event)
             self.assertEqual(priority[:3], told[:3])
             self.assertEqual(logs.json_line(event), told[3:])
+            self.assertEqual("", json.loads(told[3:])["logger"])
 
 
 class JsonTests(SynchronousTestCase):

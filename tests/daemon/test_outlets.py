@@ -39,6 +39,7 @@ class StreamTests(SynchronousTestCase):
         self.assertFalse(stream.write(LINE))
         os.read(reader, 1_000_000)
         self.assertTrue(stream.write(LINE))
+        self.assertEqual(LINE.encode(), os.read(reader, 1000))
         os.close(reader)
 
     def test_torn(self) -> None:

@@ -60,3 +60,15 @@ class PageTests(SynchronousTestCase):
         for now in (at, at + 60):
             found = request(f"sort_order=asc&start_date={start}", now)["data"]
             self.assertEqual(SLOW_ROW, found[0])
+
+    def test_services(self) -> None:
+        """Requests are of all services; without a service there are none."""
+        for services in ((), ("only",), SERVICES):
+            rows = request("page_size=100", services=services)["data"]
+            self.assertEqual({*services}, {row["service_id"] for row in rows})
+
+    def test_statuses(self) -> None:
+        """Most requests succeed; the others have a reason."""
+        succeeded = [row["status_code"] == 200 for row in ROWS]
+        self.assertGreater(sum(succeeded), 0.75 * len(ROWS))
+        self.assertEqual(succeeded, ["reason" not in row for row in ROWS])

@@ -23,7 +23,7 @@ from tests.memory_reactor import MemoryReactorClock
 
 NOW = 1_787_425_800.0
 TOKEN = "nbp_0123456789012345678901234567890abcde"
-NETWORK = RecordedNetwork(300)
+NETWORK = RecordedNetwork(300, 0)
 
 JSON = "application/json; charset=UTF-8"
 

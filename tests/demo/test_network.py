@@ -75,19 +75,19 @@ class RecordingTests(SynchronousTestCase):
         found = gzip.decompress(PLACE.read_bytes())
         self.assertEqual(json.loads(recording()), json.loads(found))
         self.assertEqual({*PATHS}, {*bodies(0)})
-        self.assertIsNone(RecordedNetwork(10).body("/api/health", RECORDED_AT))
+        self.assertIsNone(network(10, 0).body("/api/health", RECORDED_AT))
 
     def test_families(self) -> None:
         """The metric families equal those of the simulated company at any time."""
         for at in (RECORDED_AT, INSTANTS[-1]):
             simulated = families(known(SimulatedNetwork(200), at))
-            self.assertEqual(simulated, families(known(RecordedNetwork(200), at)))
+            self.assertEqual(simulated, families(known(network(200, 0), at)))
 
     def test_findings(self) -> None:
         """There are findings of each severity at any time; some are about expiry."""
         severities: Mapping[str, str] = default_thresholds().severities
         for at in INSTANTS[::7]:
-            inventory = known(RecordedNetwork(200), at)
+            inventory = known(network(200, 0), at)
             alerts = {one.alert for one in findings(seen(inventory, now=at))}
             found = {severities[alert] for alert in alerts}
             self.assertEqual({"critical", "warning", "info"}, found)
@@ -99,7 +99,7 @@ class PeersTests(SynchronousTestCase):
         """The number of peers is as configured; a seed gives the same bodies."""
 
         def made(peers: int, seed: int = 0) -> bytes:
-            body = RecordedNetwork(peers, seed).body(PEERS_PATH, RECORDED_AT)
+            body = network(peers, seed).body(PEERS_PATH, RECORDED_AT)
             return b"".join(body or ())
 
         self.assertEqual(made(200), made(200))

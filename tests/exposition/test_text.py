@@ -65,6 +65,7 @@ class NeverTests(SynchronousTestCase):
         epoch = datetime(1970, 1, 1, tzinfo=UTC)
         for instant in (None, epoch - timedelta(days=1), epoch):
             self.assertIsNone(timestamp(instant))
+            self.assertTrue(is_never(instant))
         self.assertEqual(0.5, timestamp(epoch + timedelta(seconds=0.5)))
 
 

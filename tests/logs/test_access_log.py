@@ -79,7 +79,7 @@ class AccessLogTests(SynchronousTestCase):
         """After more than ten pages in a row, the log is read again more than two
         minutes later.
         """
-        for pages, seconds in ((10, 20.0), (11, 150.0)):
+        for pages, seconds, interval in ((10, 20.0, 30.0), (11, 150.0, 150.0)):
             self.setUp()
             self.clock.advance(10_000.0)
             for one in range(100 * pages - 50):
@@ -88,6 +88,7 @@ class AccessLogTests(SynchronousTestCase):
             while self.journal.is_behind:
                 self.fetch()
             self.assertEqual(pages, len(self.table.queries))
+            self.assertEqual(interval, self.log.interval)
             self.clock.advance(seconds - 1.0)
             self.assertFalse(self.log.is_due(), pages)
             self.clock.advance(1.0)

@@ -16,7 +16,7 @@ NOTHING = AuditCursor()
 
 
 def choose(one: AuditCursor, listed: list[LogRow], *unreadable: int) -> NewRows:
-    return new_events(one, Page(listed, unreadable))
+    return new_events(one, Page(listed, unreadable, 0))
 
 
 def before(new: NewRows) -> AuditCursor:
@@ -44,10 +44,10 @@ class BatchTests(SynchronousTestCase):
 
     def test_size(self) -> None:
         """A batch has fewer long events, and a very long event is alone."""
-        sizes = [2_000_000, 400_000, 400_000, 400_000, 3_000_000]
+        sizes = [2_000_000, 400_000, 400_000, 400_000, 3_000_000, *2 * [2**19]]
         long = [LogRow(str(n), "", Raw(b"x" * size)) for n, size in enumerate(sizes)]
         found = [[e.number for e in batch] for batch in batches(long)]
-        self.assertEqual([[0], [1, 2], [3], [4]], found)
+        self.assertEqual([[0], [1, 2], [3], [4], [5, 6]], found)
 
 
 class NewTests(SynchronousTestCase):
@@ -55,7 +55,7 @@ class NewTests(SynchronousTestCase):
         """Ids up to the floor count as written, that one included."""
         cursor = replace(after(range(8, 10)), floor=5)
         listed = events([4, 5, 6, 8, 9])
-        self.assertEqual([6], ids(new_events(cursor, Page(listed))))
+        self.assertEqual([6], ids(choose(cursor, listed)))
 
     def test_new(self) -> None:
         """Events that were not written before are new, and none is missed."""
@@ -66,6 +66,12 @@ class NewTests(SynchronousTestCase):
             ("none of the same list", seven, range(1, 8), ()),
             ("none of an empty list", seven, (), ()),
             ("late ones", NOTHING.with_(keys([1, 2, 5])), range(1, 6), (3, 4)),
+            (
+                "none below a full cursor",
+                after(range(5, many - 10)),
+                range(1, many - 10),
+                (),
+            ),
             ("none below all ids", after(range(5, many)), range(1, many + 1), (many,)),
             (
                 *("those of one account, between others", after(range(3, 1000, 7))),

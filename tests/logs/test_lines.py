@@ -268,5 +268,15 @@ class LineTests(SynchronousTestCase):
             LogRow("1", "", msgspec.Raw(b'{"id":"7","timestamp":"x"}')), "", NONE
         )
         self.assertEqual(("7", "x"), event_key(text))
-        for other in (b"", b"{", b"[]", b'{"id":"x"}', b"{}", b"\0\0\0", b'{"id":"7"'):
+        self.assertEqual(("9" * 19, ""), event_key(b'{"id":"%b"}' % (b"9" * 19)))
+        for other in (
+            b'{"id":"%b"}' % (b"9" * 20),
+            b"",
+            b"{",
+            b"[]",
+            b'{"id":"x"}',
+            b"{}",
+            b"\0\0\0",
+            b'{"id":"7"',
+        ):
             self.assertIsNone(event_key(other))

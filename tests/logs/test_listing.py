@@ -54,16 +54,18 @@ class ListingTests(SynchronousTestCase):
 class MoreTests(SynchronousTestCase):
     def test_more(self) -> None:
         """The rows on following pages are counted; without a total, the maximum."""
-        page = b'{"data":[%s],"page_size":100,"total_pages":3%s}'
+        page, whole = b'{"data":[%s],%s}', b'"page_size":100,"total_pages":3'
         row = b'{"id":"a","timestamp":"2026-11-21T19:00:00Z"}'
         for more, expected in (
-            (b"", 200),
-            (b',"page":2', 100),
-            (b',"page":4', 0),
-            (b',"page_size":-1', 0),
-            (b',"total_records":250', 150),
-            (b',"total_records":50', 1),
-            (b',"page":3,"total_records":250', 0),
+            (whole, 200),
+            (whole + b',"page":2', 100),
+            (whole + b',"page":4', 0),
+            (whole + b',"page_size":-1', 0),
+            (whole + b',"total_records":250', 150),
+            (whole + b',"total_records":50', 1),
+            (whole + b',"page":3,"total_records":250', 0),
+            (b'"total_pages":3', 0),
+            (b'"page_size":100,"page":0', 0),
         ):
             found = decode_page(page % (row, more))
             self.assertEqual(expected, found.following_count)

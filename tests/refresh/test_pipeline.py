@@ -59,8 +59,10 @@ class Bench:
         self.pipeline = Pipeline(
             states=self.states,
             collectors=[
-                Collector("things", (Row(METRIC, ("groups",), self.make),)),
-                Collector("others", (Row(OTHER, ("groups",), family),)),
+                Collector(
+                    "things", (Row(METRIC, ("groups",), self.make),), default=True
+                ),
+                Collector("others", (Row(OTHER, ("groups",), family),), default=True),
             ],
             inventory=inventory_of(),
             fetch=self.fetch,

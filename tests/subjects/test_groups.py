@@ -34,6 +34,7 @@ class GroupsTests(FindingsTestCase):
             (changed(two, groups=odd), "1 of 2 peers offline: s1."),
             # Peers without series of their own are only counted (`PEER_DETAIL`).
             (changed(two, detail=frozenset()), "1 of 2 peers offline."),
+            (self.servers(*3 * [False]), "3 of 3 peers offline: s0, s1, s2."),
             (
                 self.servers(True, *4 * [False]),
                 "4 of 5 peers offline: s1, s2, s3 and 1 more.",

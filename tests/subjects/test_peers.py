@@ -181,6 +181,7 @@ class FleetTests(FindingsTestCase):
             ((600,), 54 * [300], 300),
             ((600, 590), 54 * [300], 300),
             ((310,), 54 * [300], 310),  # within a minute
+            ((360,), 54 * [300], 360),
             ((), [*range(250, 300)], 299),  # NetBird notices them one after the other
         ):
             inventory = self.fleet(20, *before, *drop)
@@ -196,6 +197,7 @@ class FleetTests(FindingsTestCase):
         ):
             self.assertEqual(since, self.drop(inventory), name)
             self.assertEqual(300, self.drop(inventory, 1300), name)
+        self.assertEqual(900, self.drop(self.fleet(6, *7 * [900], *second)))
 
     def test_all(self) -> None:
         """Half of all peers, and at least twenty, are a finding together with a third

@@ -75,6 +75,7 @@ def found(finder: Finder, known: Inventory) -> object:
         inventory=known,
         thresholds=THRESHOLDS,
         now=known.now,
+        seconds=0.0,
         drop_at=known.now,
         important_groups=("All", "servers"),
     )
