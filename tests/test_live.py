@@ -429,6 +429,15 @@ class ReplacedTests(LiveTestCase):
         self.advance(5)
         self.assertIn(ALWAYS, self.page("one"))
 
+    def test_too_long(self) -> None:
+        """If the page would be too long by now, the account begins without records."""
+        self.start()
+        self.environ["PAGE_MAX_BYTES"] = "1000"
+        self.reload(0.05)
+        self.assertNotIn(ALWAYS, self.page("one"))
+        lines = [one for one in self.book.lines() if "cannot keep" in one]
+        self.assertEqual(2, len(lines), lines)
+
     def test_history(self) -> None:
         """The history of peers stays if its steps do, and not otherwise."""
         self.start()

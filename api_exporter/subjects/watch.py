@@ -158,7 +158,7 @@ class FindingsKeeper:
     """The findings of one account.
 
     Args:
-        clock: returns seconds of a clock that is never set; `now` if None.
+        clock: returns seconds of a clock that is never set.
     """
 
     def __init__(
@@ -167,7 +167,7 @@ class FindingsKeeper:
         *,
         states: Mapping[str, ResourceState],
         now: Now,
-        clock: Now | None = None,
+        clock: Now,
         important_groups: tuple[str, ...] = (),
         thresholds: Thresholds | None = None,
         certificate_lifetimes: CertificateLifetimes = lambda: (None, None),
@@ -175,7 +175,7 @@ class FindingsKeeper:
         self._inventory = inventory
         self._states = states
         self._now = now
-        self._clock = clock or now
+        self._clock = clock
         self._important_groups = important_groups
         self._certificate_lifetimes = certificate_lifetimes
         self.thresholds = thresholds or default_thresholds()

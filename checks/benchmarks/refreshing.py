@@ -187,7 +187,10 @@ class Exporter:
         seen: dict[str, KnownRecords] = {name: {} for name in RESOURCE_BY_NAME}
         every: list[dict[str, float]] = []
         attention = FindingsKeeper(
-            lambda: inventory, states=self.network.states, now=time.time
+            lambda: inventory,
+            states=self.network.states,
+            now=time.time,
+            clock=time.monotonic,
         )
         for _ in range(rounds + 1):
             spent = dict.fromkeys(STAGES, 0.0)

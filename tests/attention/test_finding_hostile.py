@@ -93,6 +93,7 @@ class NamesTests(ServedTestCase):
             lambda: named(HOSTILE[0]),
             states={"peers": ResourceState(period=30, ended_at=NOW, last_success=NOW)},
             now=lambda: NOW,
+            clock=lambda: NOW,
         )
         attention.last = update_findings(attention.snapshot(), "peers", attention.last)
         watched = Watched()

@@ -38,6 +38,7 @@ class AttentionTests(SynchronousTestCase):
             lambda: self.known,
             states=self.states,
             now=lambda: self.time,
+            clock=lambda: self.time,
             certificate_lifetimes=lambda: self.lives,
         )
 
@@ -51,6 +52,7 @@ class AttentionTests(SynchronousTestCase):
                 lambda: WAITING,
                 states=self.states,
                 now=lambda: self.time,
+                clock=lambda: self.time,
                 thresholds=thresholds,
             )
             found = update_findings(attention.snapshot(), "users", attention.last).found
@@ -131,6 +133,7 @@ class AttentionTests(SynchronousTestCase):
             lambda: self.known,
             states=self.states,
             now=lambda: self.time,
+            clock=lambda: self.time,
             important_groups=("gates",),
         )
         gates = Group(id="g", name="gates", peers=(Member(id="a"), Member(id="b")))
