@@ -20,7 +20,7 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import ACCESS_LOG, PEERS, Resource
 from api_exporter.settings.definitions import AccountSettings
-from api_exporter.subjects.agent_network.bodies import day
+from api_exporter.subjects.agent_network.resources import day
 from api_exporter.subjects.table import RESOURCES, RULES
 from simulation.account import AGENTS, TIME_DEPENDENT, Account
 from simulation.company.people import EXPORTER_ID

@@ -108,6 +108,7 @@ class Pipeline:
         inventory: the records that are known now.
         untried: the resources to be tried before peers are published: see `read`.
             A change of the token replaces the set.
+        held: publishes peers that were read; None unless they wait for these.
     """
 
     log = Logger()
@@ -147,18 +148,13 @@ class Pipeline:
         self._pages_before: dict[str, RenderedPage] = {}
         self._account_began = 0
         self.untried = {CURRENT_USER} & states.every.keys()
-        self._held: Callable[[], Coroutine[Any, Any, LastBody]] | None = None
+        self.held: Callable[[], Coroutine[Any, Any, LastBody]] | None = None
 
     async def begin_with(self, inventory: Inventory) -> None:
         """Publish what is known from before a reload; raises UpstreamError."""
         await self._render(inventory)
         if not {PEERS, CURRENT_USER}.isdisjoint(inventory.records):
             self.untried.clear()
-
-    @property
-    def holds_peers(self) -> bool:
-        """True if peers were read and wait until the token's user is known."""
-        return self._held is not None
 
     async def release_peers(self, *, are_newest: bool) -> None:
         """Publish held peers: the token's user was tried; raises UpstreamError.
@@ -167,20 +163,9 @@ class Pipeline:
             are_newest: False if a request for the peers has failed since: then the
                 next ones are published.
         """
-        publish, self._held = self._held, None
+        publish, self.held = self.held, None
         if publish is not None and are_newest:
             await publish()
-
-    def drop_held_peers(self) -> None:
-        """Never publish held peers: they were read with a former token."""
-        self._held = None
-
-    def knows(self, name: str) -> bool:
-        """Return whether a resource was read and is not withdrawn."""
-        return self._body_of(name) is not None
-
-    def _body_of(self, name: str) -> LastBody | None:
-        return self._states.every[name].body
 
     def request_path(self, resource: Resource[Any]) -> str | None:
         return resource.request_path(self.inventory, self._now())
@@ -214,14 +199,14 @@ class Pipeline:
                 decoded = await self._compute(decoding, known, None)
                 decoding = lambda *_: decoded  # noqa: E731
                 if self.untried:  # still
-                    self._held = partial(publish, decoding)
+                    self.held = partial(publish, decoding)
                     return decoded[0]
             return await publish(decoding)
         finally:
             close()
 
     def _decode_context(self, name: str, requested_at: float) -> DecodeContext:
-        body = self._body_of(name)
+        body = self._states.every[name].body
         return DecodeContext(
             self.inventory.records.get(name, ()),
             NO_RECORDS if body is None else body.recognized,
@@ -241,7 +226,7 @@ class Pipeline:
         name = resource.name
         async with self._rendering:
             known = self._decode_context(name, requested_at)
-            last = self._body_of(name) if self._is_published(name) else None
+            last = self._states.every[name].body if self._is_published(name) else None
             # The path may hold a user id: the body of a former user is dropped.
             now_path = resource.request_path(self.inventory, requested_at)
             is_former = now_path != path or reading.began < self._account_began
@@ -272,7 +257,7 @@ class Pipeline:
     async def republish(self, name: str) -> None:
         """Publish known records again, because a time window or a day has ended."""
         async with self._rendering:
-            if (last := self._body_of(name)) is not None:
+            if (last := self._states.every[name].body) is not None:
                 # Without digests, the next body is published even if it is the same.
                 last = replace(last, digest=(), digest_without_times=())
                 self._states.change(name, body=last)
@@ -287,7 +272,7 @@ class Pipeline:
         if name == CURRENT_USER and self.inventory.withheld:
             return
         async with self._rendering:
-            if not self.knows(name):
+            if self._states.every[name].body is None:
                 await self._render(self.inventory.replacing(name, None), inf)
 
     async def replace_user(self, *, same_account: bool) -> None:
@@ -337,7 +322,7 @@ class Pipeline:
             self._pages_before[name] = after = self._page_or_empty(name, page)
             self._pages.publish(name, after.page)
         if is_other_account:
-            self._account_began, self._held = next(self._numbers), None
+            self._account_began, self.held = next(self._numbers), None
             unknown_user = {CURRENT_USER} - inventory.records.keys()
             self.untried |= unknown_user & self._states.every.keys()
             self._on_other_account()

@@ -70,8 +70,8 @@ class Refresher(Service):
         pipeline: Pipeline,
         clocks: Clocks,
         refused_paths: RefusedPaths,
-        on_refreshed: Callable[[str], Work] | None = None,
-        test_connection: Callable[[], Awaitable[None]] | None = None,
+        on_refreshed: Callable[[str], Work],
+        test_connection: Callable[[], Awaitable[None]] | None,
     ) -> None:
         self.log = clocks.logger(self.log)
         self._resources = {r.name: r for r in plan.selection.resources}
@@ -149,7 +149,7 @@ class Refresher(Service):
         names = {CURRENT_USER, ACCOUNT_LIST} & self._states.every.keys()
         self._former = self._former or owner_of(self._pipeline.inventory, self._states)
         self._pipeline.untried = set(names)
-        self._pipeline.drop_held_peers()
+        self._pipeline.held = None
         held, self._held = self._held, None
         if not self.running:  # all is due at the start
             return
@@ -190,9 +190,7 @@ class Refresher(Service):
         if self.running:
             self._schedule.stop()
         super().stopService()
-        if self._alarm is not None:
-            self._alarm.cancel()
-            self._alarm = None
+        self._cancel_alarm()
         for task in list(self._tasks):
             task.cancel()
         return DeferredList(list(self._tasks))
@@ -231,13 +229,12 @@ class Refresher(Service):
         for name, state in self._states.every.items():
             if state.expires <= now:
                 self._states.change(name, expires=inf, body=None)
-                work = self._with_follow_up(name, self._withdraw(name))
-                self._start(work, f"removing expired metrics of {name}")
+                work = self._withdraw(name)
+                self._start(work, f"removing expired metrics of {name}", name)
             if state.window_ends <= now:
                 self._states.change(name, window_ends=inf)
                 work = self._end_window(self._resources[name])
-                work = self._with_follow_up(name, work)
-                self._start(work, f"ending windows of {name}")
+                self._start(work, f"ending windows of {name}", name)
         if self._awaited_until <= now:
             self._awaited_until = inf
             self._follow_up(PEERS)
@@ -247,21 +244,19 @@ class Refresher(Service):
         if name == CONNECTION_TEST:
             self._start(self._run_connection_test(), "probing the NetBird API")
             return
-        work = self._with_follow_up(name, self._refresh(self._resources[name]))
-        self._start(work, f"refreshing {name}")
-
-    async def _with_follow_up(self, name: str, work: Work) -> None:
-        """Do the work, then start follow-up work without delaying the next refresh."""
-        await work
-        self._follow_up(name)
+        work = self._refresh(self._resources[name])
+        self._start(work, f"refreshing {name}", name)
 
     def _follow_up(self, name: str) -> None:
-        if self._on_refreshed is not None and self.running:
+        """Start what follows a refresh, without delaying the next one."""
+        if self.running:
             self._start(self._on_refreshed(name), "handling a refresh")
 
-    def _start(self, work: Work, words: str) -> None:
+    def _start(self, work: Work, words: str, name: str | None = None) -> None:
         task = Deferred.fromCoroutine(work)
         self._tasks.add(task)
+        if name is not None:
+            task.addCallback(lambda _: self._follow_up(name))
         task.addBoth(self._ended, task, words)
 
     def _ended(self, result: Failure | None, task: Deferred[None], words: str) -> None:
@@ -276,17 +271,18 @@ class Refresher(Service):
         self._schedule.offer()
         if not self.running:
             return
-        now = self._clock.seconds()
-        times = [
-            min(one.expires, one.window_ends) for one in self._states.every.values()
-        ]
-        times.append(self._awaited_until)
+        self._cancel_alarm()
+        states = self._states.every.values()
+        soonest = min(min(one.expires, one.window_ends) for one in states)
+        soonest = min(soonest, self._awaited_until)
+        if soonest < inf:
+            delay = max(0.0, soonest - self._clock.seconds())
+            self._alarm = self._clock.callLater(delay, self._start_due)
+
+    def _cancel_alarm(self) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
             self._alarm = None
-        if (soonest := min(times, default=inf)) < inf:
-            delay = max(0.0, soonest - now)
-            self._alarm = self._clock.callLater(delay, self._start_due)
 
     async def _withdraw(self, name: str) -> None:
         try:
@@ -384,7 +380,7 @@ class Refresher(Service):
 
     def _record_success(self, name: str, body: LastBody, seconds: float) -> None:
         event: Event = Read(body, seconds, self._now(), self._clock.seconds())
-        if name == PEERS and self._pipeline.holds_peers:
+        if name == PEERS and self._pipeline.held is not None:
             self._held = body, seconds
             event = replace(event, body=self._states.every[PEERS].body)
         if name in self._pipeline.inventory.withheld:
@@ -490,8 +486,8 @@ class Refresher(Service):
         if self._states[name].supported is False:
             return True
         is_new = self._former is not None and name in {CURRENT_USER, ACCOUNT_LIST}
-        known = self._pipeline.knows(name) and not is_new
-        return self._states[PEERS].error is None and not known
+        is_known = self._states.every[name].body is not None and not is_new
+        return self._states[PEERS].error is None and not is_known
 
     def _unsupported(self, name: str, begin: float, why: NotRead) -> None:
         now, is_expected = self._clock.seconds(), name == CURRENT_USER

@@ -11,7 +11,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.netbird.resource_state import LastBody, NotRead, ResourceState
-from api_exporter.netbird.unknown import NOTHING_UNKNOWN
 from api_exporter.plurals import with_noun
 from api_exporter.ports import UpstreamError
 
@@ -124,17 +123,11 @@ def _emptied(state: ResourceState, **changes: Any) -> ResourceState:
 
 
 _NOTHING: Mapping[str, Any] = {
-    "ended_at": None,
-    "seconds": 0.0,
-    "error": None,
-    "failures": 0,
-    "failing_since": None,
-    "withdrawn": False,
-    "not_read": None,
-    "last_success": None,
-    "records": 0,
-    "rejected": 0,
-    "unknown": NOTHING_UNKNOWN,
+    name: getattr(ResourceState(period=0.0), name)
+    for name in (
+        *("ended_at", "seconds", "error", "failures", "failing_since", "withdrawn"),
+        *("not_read", "last_success", "records", "rejected", "unknown"),
+    )
 }
 
 

@@ -1,5 +1,6 @@
 """Networks: their resources and routing peers."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Annotated
@@ -122,19 +123,23 @@ NETWORK_RESOURCE = ObjectKind[NetworkResource](
 )
 
 
-def _resource_states(inventory: Inventory) -> Iterable[tuple[Network, bool]]:
-    return ((n, state) for n in NETWORKS.of(inventory) or () for state in (True, False))
+ResourceCount = tuple[Network, bool, int]
 
 
-RESOURCE_STATE = ObjectKind[tuple[Network, bool]](
+def _resource_counts(inventory: Inventory) -> Iterator[ResourceCount]:
+    """Yield each network twice, for its enabled and its disabled resources."""
+    enabled = {r.id: r.enabled for r in NETWORK_RESOURCES.of(inventory) or ()}
+    for network in NETWORKS.of(inventory) or ():
+        counts = Counter(map(enabled.get, set(network.resources or ())))
+        yield from ((network, state, counts[state]) for state in (True, False))
+
+
+RESOURCE_COUNT = ObjectKind[ResourceCount](
     NETWORKS,
-    lambda state: labels(
-        network_id=state[0].id, network=state[0].name, enabled=boolean(state[1])
-    ),
-    find=_resource_states,
+    lambda c: labels(network_id=c[0].id, network=c[0].name, enabled=boolean(c[1])),
+    find=_resource_counts,
     needs=("network_resources",),
 )
-"""Each network twice: for its enabled and its disabled resources."""
 
 
 def _routers(inventory: Inventory) -> Iterable[tuple[Network, NetworkRouter]]:
@@ -168,24 +173,17 @@ ROUTED = ObjectKind[Routed](
 )
 
 
-def _enabled_by_id(inventory: Inventory) -> Mapping[str, bool]:
-    return {r.id: r.enabled for r in NETWORK_RESOURCES.of(inventory) or ()}
-
-
 FAMILIES = (
     NETWORK.total("netbird_api_networks", "Number of networks"),
     NETWORK.info(
         "netbird_api_network_info",
         "Properties of a network, to join on network_id (always 1)",
     ),
-    RESOURCE_STATE.joined(
+    RESOURCE_COUNT.each(
         "netbird_api_network_resources",
         "Number of the network's resources by whether they are enabled",
         "networks[].resources[] among networks/resources[].enabled",
-        _enabled_by_id,
-        lambda enabled, state: sum(
-            enabled.get(id_) is state[1] for id_ in set(state[0].resources or ())
-        ),
+        lambda found: found[2],
     ),
     NETWORK.field(
         "netbird_api_network_policies",

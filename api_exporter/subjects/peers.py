@@ -112,22 +112,12 @@ def _remote_jobs_allowed(peers: Iterable[Peer]) -> Iterator[Sample]:
         yield "", sum(flags.remote_jobs_allowed is True for flags in sent)
 
 
-Enrolment = tuple[str, bool]
-"""`user` or `setup_key`, and whether the peers are connected."""
-
-ENROLMENT = ObjectKind[Enrolment](
-    NETWORK_PEERS,
-    lambda enrolment: labels(enrolled_by=enrolment[0], connected=boolean(enrolment[1])),
-    find=lambda _: product(("setup_key", "user"), (False, True)),
-)
-
-
-def _enrolments(inventory: Inventory) -> Counter[Enrolment]:
-    return Counter(
-        ("user" if peer.user_id else "setup_key", peer.connected)
-        for peer in inventory.peers or ()
-        if not peer.ephemeral
-    )
+def _by_enrolment(peers: Iterable[Peer]) -> Iterator[Sample]:
+    counts = Counter((p.user_id != "", p.connected) for p in peers if not p.ephemeral)
+    for is_user, connected in product((False, True), repeat=2):
+        by = "user" if is_user else "setup_key"
+        sample = labels(enrolled_by=by, connected=boolean(connected))
+        yield sample, counts[is_user, connected]
 
 
 FAMILIES = (
@@ -193,13 +183,12 @@ FAMILIES = (
             ("", sum(p.user_id != "" and is_never(p.last_login) for p in peers))
         ],
     ),
-    ENROLMENT.joined(
+    PEER.samples(
         "netbird_api_peers_by_enrolment",
         "Number of peers that are not ephemeral, by enrolment (user or setup key) and"
         " whether they are connected",
         "peers[].user_id, peers[].connected, where not peers[].ephemeral",
-        _enrolments,
-        Counter.__getitem__,
+        _by_enrolment,
         alert="a third of those that a setup key enrolled is lost within minutes",
     ),
     DETAILED.joined(

@@ -105,27 +105,14 @@ def group_sizes(inventory: Inventory) -> dict[str, int]:
 
 def empty_sides(policy: Policy, sizes: Mapping[str, int]) -> int:
     """Return the number of empty sides of a policy's enabled rules; 0 if disabled."""
-    if not policy.enabled:
-        return 0
+    rules = [r for r in distinct(policy.rules) if policy.enabled and r.enabled]
+    sides = [(r.sources, r.source_resource) for r in rules]
+    sides += [(r.destinations, r.destination_resource) for r in rules]
     return sum(
-        _empty(groups, resource, sizes)
-        for rule in distinct(policy.rules)
-        if rule.enabled
-        for groups, resource in (
-            (rule.sources, rule.source_resource),
-            (rule.destinations, rule.destination_resource),
-        )
+        not (resource and resource.id)
+        and all(sizes.get(group.id, 0) <= 0 for group in groups or ())
+        for groups, resource in sides
     )
-
-
-def _empty(
-    groups: tuple[GroupId, ...] | None,
-    resource: TypedId | None,
-    sizes: Mapping[str, int],
-) -> bool:
-    if resource is not None and resource.id:
-        return False
-    return all(sizes.get(group.id, 0) <= 0 for group in groups or ())
 
 
 def policies_by_check(inventory: Inventory) -> dict[str, list[Policy]]:

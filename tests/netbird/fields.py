@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from api_exporter.netbird.records import Field, record_fields
 from api_exporter.netbird.resources import ACCESS_LOG
-from api_exporter.subjects.agent_network.bodies import (
+from api_exporter.subjects.agent_network.resources import (
     ConsumptionRow,
     RequestCount,
     UsageBucket,

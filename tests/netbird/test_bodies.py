@@ -28,7 +28,7 @@ from api_exporter.netbird.record_cache import NO_RECORDS, KnownRecords
 from api_exporter.netbird.records import Group, Peer
 from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh import pipeline
-from api_exporter.subjects.agent_network.bodies import AgentSettings
+from api_exporter.subjects.agent_network.resources import AgentSettings
 from api_exporter.subjects.dns import DnsSettings
 from api_exporter.subjects.policies import Policy
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RESOURCES

@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird import records
 from api_exporter.netbird.records import record_fields
-from api_exporter.subjects.agent_network.bodies import Amount
+from api_exporter.subjects.agent_network.resources import Amount
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from tests.bodies import decoded
 

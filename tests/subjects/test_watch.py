@@ -12,7 +12,7 @@ from api_exporter.netbird.inventory import Inventory, Reading
 from api_exporter.netbird.records import Group, Member, Peer, User
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.subjects import watch
-from api_exporter.subjects.agent_network.bodies import AgentProvider, AgentSettings
+from api_exporter.subjects.agent_network.resources import AgentProvider, AgentSettings
 from api_exporter.subjects.policies import Policy, PostureCheck
 from api_exporter.subjects.reverse_proxy import ProxyCluster
 from api_exporter.subjects.routes import Route

@@ -9,7 +9,13 @@ from math import fsum
 from msgspec import Struct
 
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.subjects.agent_network.bodies import (
+from api_exporter.subjects.agent_network.resources import (
+    AGENT_BUDGET_RULES,
+    AGENT_CONSUMPTION,
+    AGENT_DENIALS,
+    AGENT_POLICIES,
+    AGENT_PROVIDERS,
+    AGENT_SETTINGS,
     AgentBudgetRule,
     AgentPolicy,
     ConsumptionRow,
@@ -18,14 +24,6 @@ from api_exporter.subjects.agent_network.bodies import (
     add_up,
     day,
     window_start,
-)
-from api_exporter.subjects.agent_network.resources import (
-    AGENT_BUDGET_RULES,
-    AGENT_CONSUMPTION,
-    AGENT_DENIALS,
-    AGENT_POLICIES,
-    AGENT_PROVIDERS,
-    AGENT_SETTINGS,
 )
 
 
@@ -277,10 +275,9 @@ def total_cost(used: UsageBucket) -> float:
     return fsum(getattr(used, f"{kind}_cost_usd") for kind in TOKEN_KINDS)
 
 
-def denied_count(inventory: Inventory) -> int | None:
-    """Return the number of requests denied today; None without a log to count them."""
-    settings = AGENT_SETTINGS.of(inventory) or ()
-    if not any(settings.enable_log_collection for settings in settings):
-        return None
+def denied_count(inventory: Inventory) -> tuple[int, ...]:
+    """Return the number of requests denied today; () without a log to count them."""
+    if not any(s.enable_log_collection for s in AGENT_SETTINGS.of(inventory) or ()):
+        return ()
     denials, today = AGENT_DENIALS.of(inventory) or (), day(inventory.now)
-    return sum(found.requests for found in denials if found.day == today)
+    return (sum(found.requests for found in denials if found.day == today),)

@@ -9,16 +9,6 @@ from msgspec.structs import fields
 from api_exporter.collectors.rows import ObjectKind, Row, id_and_name, length
 from api_exporter.exposition.text import Labels, Sample, labels
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.subjects.agent_network.bodies import (
-    DAY_SECONDS,
-    AgentBudgetRule,
-    AgentPolicy,
-    AgentProvider,
-    AgentSettings,
-    Consumption,
-    ConsumptionRow,
-    UsageBucket,
-)
 from api_exporter.subjects.agent_network.consumption import (
     TOKEN_KINDS,
     Limit,
@@ -40,6 +30,14 @@ from api_exporter.subjects.agent_network.resources import (
     AGENT_PROVIDERS,
     AGENT_SETTINGS,
     AGENT_USAGE,
+    DAY_SECONDS,
+    AgentBudgetRule,
+    AgentPolicy,
+    AgentProvider,
+    AgentSettings,
+    Consumption,
+    ConsumptionRow,
+    UsageBucket,
 )
 
 PROVIDER = ObjectKind[AgentProvider](AGENT_PROVIDERS, id_and_name("agent_provider"))
@@ -112,25 +110,17 @@ CONSUMER = ObjectKind[Spent](
 Period = tuple[str, UsageBucket]
 
 
-def _usage(inventory: Inventory) -> Iterable[Period]:
-    return list(usage_by_period(AGENT_USAGE.of(inventory) or (), inventory.now))
-
-
 def _by_kind(field: str, periods: Iterable[Period]) -> Iterator[Sample]:
     for period, used in periods:
         for kind in TOKEN_KINDS:
             yield labels(period=period, kind=kind), getattr(used, f"{kind}_{field}")
 
 
-USAGE = ObjectKind[Period](AGENT_USAGE, find=_usage)
-
-
-def _denied_count(inventory: Inventory) -> Iterable[int]:
-    number = denied_count(inventory)
-    return () if number is None else (number,)
-
-
-DENIALS = ObjectKind[int](AGENT_DENIALS, find=_denied_count, needs=("agent_settings",))
+USAGE = ObjectKind[Period](
+    AGENT_USAGE,
+    find=lambda known: list(usage_by_period(AGENT_USAGE.of(known) or (), known.now)),
+)
+DENIALS = ObjectKind[int](AGENT_DENIALS, find=denied_count, needs=("agent_settings",))
 
 BOOL_SETTINGS = [field.name for field in fields(AgentSettings) if field.type is bool]
 

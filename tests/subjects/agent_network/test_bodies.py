@@ -6,7 +6,7 @@ import tracemalloc
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.bodies import DecodeContext
-from api_exporter.subjects.agent_network.bodies import (
+from api_exporter.subjects.agent_network.resources import (
     Consumption,
     ConsumptionDecoder,
     Denials,

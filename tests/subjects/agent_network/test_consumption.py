@@ -8,12 +8,12 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
-from api_exporter.subjects.agent_network.bodies import (
+from api_exporter.subjects.agent_network.consumption import used_ratios
+from api_exporter.subjects.agent_network.resources import (
     AgentBudgetRule,
     Consumption,
     ConsumptionRow,
 )
-from api_exporter.subjects.agent_network.consumption import used_ratios
 from tests.inventories import inventory_of
 
 TODAY = datetime(2026, 11, 22, tzinfo=UTC)

@@ -5,7 +5,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.thresholds import Thresholds, default_thresholds
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.subjects.agent_network.bodies import AgentSettings
+from api_exporter.subjects.agent_network.resources import AgentSettings
 from api_exporter.subjects.table import RESOURCES
 from tests.attention.looking import findings, seen
 from tests.bodies import RECORDED_TIME, by_resource, recorded
