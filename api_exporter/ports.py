@@ -77,7 +77,7 @@ class UpstreamError(Exception):
 
 
 class ResponseBody(Struct, frozen=True):
-    """The body of a response as it was received; see `netbird.unpacking`.
+    """The body of a response as it was received; see `netbird.bodies.unpack`.
 
     Attributes:
         packed: whether the data is gzip.

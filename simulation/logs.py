@@ -11,7 +11,7 @@ from random import Random
 from typing import Any
 from urllib.parse import parse_qs
 
-from api_exporter.netbird.facts.personal import PERSONAL
+from api_exporter.netbird.records import PERSONAL
 
 MIN_LISTED = 40
 """Audit events that remain listed after the exporter has written them. NetBird lists

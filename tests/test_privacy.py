@@ -8,8 +8,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.exposition.text import escape
 from api_exporter.logs.lines import event_line
 from api_exporter.logs.listing import decode_events
-from api_exporter.netbird.facts.personal import PERSONAL as PERSONS
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import PERSONAL as PERSONS
 from api_exporter.web.peer_table import Query, make_table, target_list
 from tests.bodies import body, inventory
 

@@ -15,7 +15,7 @@ import msgspec
 
 from api_exporter.logs.listing import LogRow
 from api_exporter.netbird.elements import DECODE_ERRORS
-from api_exporter.netbird.facts.personal import PERSONAL
+from api_exporter.netbird.records import PERSONAL
 from api_exporter.subjects.events import EVENT_FIELDS, META_FIELDS
 
 LINE_START = b'{"account":'

@@ -23,14 +23,20 @@ from msgspec import Struct
 
 from api_exporter.netbird.resource_state import CONTENDED_PERIOD
 from api_exporter.ports import Attempt, Clock, DelayedCall
-from api_exporter.refresh.rate_limits import (
-    BURST_FRACTION,
-    RATE_FRACTION,
-    STRICTEST,
-    RateLimit,
-)
 
 NEVER = float("inf")
+
+RateLimit = tuple[int, int]
+"""The allowed requests a minute, and the allowed burst of requests."""
+
+RATE_FRACTION = 0.9
+"""The fraction of the stated rate for all requests."""
+
+BURST_FRACTION = 0.5
+"""The fraction of the stated burst that one start may use; a restart uses the rest."""
+
+STRICTEST = 6.0
+"""Requests a minute that NetBird allows where its limiter is on and not configured."""
 
 SLOTS = 4
 """The maximum of concurrent requests for peers, and the same for all others."""

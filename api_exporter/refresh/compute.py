@@ -16,7 +16,7 @@ from twisted.internet.interfaces import IReactorFromThreads
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
-from api_exporter.netbird.unpacking import unpack
+from api_exporter.netbird.bodies import unpack
 from api_exporter.ports import Compute, Fetch, ResponseBody, UpstreamError
 
 P = ParamSpec("P")

@@ -25,12 +25,11 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import PEERS, SERVER_VERSION, Resource
 from api_exporter.netbird.unknown import Unknown
 from api_exporter.ports import Attempt, Compute, Fetch, UpstreamError
-from api_exporter.refresh.budget import RefusedPaths
+from api_exporter.refresh.budget import STRICTEST, RefusedPaths
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.pipeline import Log, Pipeline
-from api_exporter.refresh.rate_limits import STRICTEST, describe_cost
 from api_exporter.refresh.refresher import Refresher
-from api_exporter.refresh.request_plans import RequestPlan
+from api_exporter.refresh.request_plans import RequestPlan, describe_cost
 from api_exporter.refresh.states import States
 from api_exporter.refresh.transitions import LogLine
 from api_exporter.subjects import watch

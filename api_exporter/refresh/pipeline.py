@@ -30,7 +30,7 @@ from api_exporter.exposition.rendering import (
     RenderedPage,
     render_page,
 )
-from api_exporter.netbird.bodies import DecodeContext, check_for_error
+from api_exporter.netbird.bodies import DecodeContext, check_for_error, unpack
 from api_exporter.netbird.inventory import Inventory, Reading
 from api_exporter.netbird.record_cache import NO_RECORDS, digest, digest_without_times
 from api_exporter.netbird.resource_state import LastBody
@@ -41,7 +41,6 @@ from api_exporter.netbird.resources import (
     check_named_ids,
 )
 from api_exporter.netbird.unknown import Inspector
-from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Compute, Fetch, ResponseBody, UpstreamError
 from api_exporter.refresh.states import States
 

@@ -14,7 +14,7 @@ import idna
 from msgspec import Struct
 
 from api_exporter.attention.thresholds import Thresholds, with_changes
-from api_exporter.netbird.facts.personal import PERSONAL
+from api_exporter.netbird.records import PERSONAL
 from api_exporter.netbird.resources import ACCESS_LOG, ALWAYS_READ, OFF
 from api_exporter.settings.errors import ConfigurationError, quote_value
 from api_exporter.settings.token import read_setting_file

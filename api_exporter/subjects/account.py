@@ -11,7 +11,7 @@ from api_exporter.exposition.text import Sample, labels, timestamp
 from api_exporter.netbird.bodies import DocumentDecoder, ListDecoder
 from api_exporter.netbird.records import NetBirdAccount, ShownText, choices
 from api_exporter.netbird.resources import MINUTE, SERVER_VERSION, Resource
-from api_exporter.subjects.subject import Subject
+from api_exporter.subjects import Subject
 
 
 class InstanceVersion(Struct, frozen=True, gc=False, kw_only=True):

@@ -8,7 +8,7 @@ from api_exporter.netbird.bodies import DocumentDecoder, ListDecoder
 from api_exporter.netbird.facts.members import distinct
 from api_exporter.netbird.records import Count, ShownText
 from api_exporter.netbird.resources import Resource
-from api_exporter.subjects.subject import Subject
+from api_exporter.subjects import Subject
 
 
 class Nameserver(Struct, frozen=True, gc=False, kw_only=True):

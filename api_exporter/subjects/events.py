@@ -9,7 +9,7 @@ from api_exporter.exposition.text import Sample, labels, timestamp
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.records import Instant
 from api_exporter.netbird.resources import Resource
-from api_exporter.subjects.subject import Subject
+from api_exporter.subjects import Subject
 
 
 class AuditEvent(Struct, frozen=True, gc=False, kw_only=True):

@@ -14,7 +14,7 @@ from api_exporter.netbird.bodies import DocumentDecoder
 from api_exporter.netbird.records import CurrentUser
 from api_exporter.netbird.resources import CURRENT_USER, PEERS, Resource
 from api_exporter.plurals import with_noun
-from api_exporter.subjects.subject import Subject
+from api_exporter.subjects import Subject
 
 # No collector reads it.
 TOKEN_USER = Resource(

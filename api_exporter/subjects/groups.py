@@ -24,7 +24,7 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group
 from api_exporter.netbird.resources import MINUTE, Resource
 from api_exporter.plurals import with_noun
-from api_exporter.subjects.subject import Subject
+from api_exporter.subjects import Subject
 
 GROUPS = Resource(
     "groups",

@@ -6,7 +6,7 @@ from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels, truncate
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member
-from api_exporter.subjects.subject import Subject
+from api_exporter.subjects import Subject
 
 
 def _members(inventory: Inventory) -> Iterable[tuple[Group, Member]]:

@@ -22,7 +22,7 @@ from api_exporter.netbird.facts.routing import (
 from api_exporter.netbird.inventory import Inventory, joined_once
 from api_exporter.netbird.records import LIMITED_GROUPS, Count, GroupId, ShownText
 from api_exporter.netbird.resources import MINUTE, Resource, length_of
-from api_exporter.subjects.subject import Subject
+from api_exporter.subjects import Subject
 
 
 class Network(Struct, frozen=True, gc=False, kw_only=True):

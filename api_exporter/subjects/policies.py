@@ -28,7 +28,7 @@ from api_exporter.netbird.records import (
 )
 from api_exporter.netbird.resources import Resource
 from api_exporter.plurals import with_noun
-from api_exporter.subjects.subject import Subject
+from api_exporter.subjects import Subject
 
 
 class Rule(Struct, frozen=True, gc=False, kw_only=True):

@@ -19,7 +19,7 @@ from api_exporter.netbird.bodies import ListDecoder, PageDecoder
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Count, Instant, ShownInstant, ShownText
 from api_exporter.netbird.resources import ACCESS_LOG, Resource
-from api_exporter.subjects.subject import Subject
+from api_exporter.subjects import Subject
 
 
 class ProxyServiceMeta(Struct, frozen=True, gc=False, kw_only=True):

@@ -12,7 +12,7 @@ from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.records import Count, Instant, ShownText
 from api_exporter.netbird.resources import MINUTE, Resource
 from api_exporter.plurals import with_noun
-from api_exporter.subjects.subject import Subject
+from api_exporter.subjects import Subject
 
 
 class SetupKey(Struct, frozen=True, gc=False, kw_only=True):

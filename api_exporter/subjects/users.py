@@ -14,11 +14,16 @@ from api_exporter.collectors.rows import (
 )
 from api_exporter.exposition.text import Labels, boolean, labels, timestamp
 from api_exporter.netbird.bodies import ListDecoder
-from api_exporter.netbird.facts.personal import personal_labels
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Instant, ShownInstant, ShownText, User
+from api_exporter.netbird.records import (
+    Instant,
+    ShownInstant,
+    ShownText,
+    User,
+    personal_labels,
+)
 from api_exporter.netbird.resources import MINUTE, Resource
-from api_exporter.subjects.subject import Subject
+from api_exporter.subjects import Subject
 
 
 class UserInvite(Struct, frozen=True, gc=False, kw_only=True):

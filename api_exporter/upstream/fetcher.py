@@ -19,8 +19,8 @@ from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IResponse
 
 from api_exporter.clocks import Clocks
+from api_exporter.netbird.bodies import unpack
 from api_exporter.netbird.resources import PROBE_PATH
-from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Attempt, Jitter, Reason, ResponseBody, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
 from api_exporter.subjects.table import MAX_BODY_BYTES

@@ -23,11 +23,10 @@ from api_exporter.clocks import Clocks
 from api_exporter.daemon.threads import daemon_threads
 from api_exporter.demo.server import DEMO_TOKEN
 from api_exporter.exposition.rendering import EMPTY_PAGE, RenderedPage, render_page
-from api_exporter.netbird.bodies import DecodeContext
+from api_exporter.netbird.bodies import DecodeContext, unpack
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.record_cache import KnownRecords
 from api_exporter.netbird.resources import CURRENT_USER
-from api_exporter.netbird.unpacking import unpack
 from api_exporter.ports import Attempt, ResponseBody
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import SWITCH_INTERVAL, AccountCompute, ComputeThread

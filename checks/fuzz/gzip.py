@@ -6,7 +6,7 @@
 
 import zlib
 
-from api_exporter.netbird.unpacking import unpack
+from api_exporter.netbird.bodies import unpack
 from api_exporter.ports import ResponseBody, UpstreamError
 
 GZIP = 16 + zlib.MAX_WBITS

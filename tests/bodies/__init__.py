@@ -14,8 +14,8 @@ from pathlib import Path
 
 from api_exporter.demo.go_json import encode
 from api_exporter.netbird.bodies import DecodeContext, Decoded, DocumentDecoder
-from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import PERSONAL
 from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.subjects.table import (
     COLLECTORS,

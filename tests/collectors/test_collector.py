@@ -13,8 +13,8 @@ from api_exporter.exposition import rendering
 from api_exporter.exposition.rendering import EMPTY_PAGE, RenderedPage, render_page
 from api_exporter.exposition.text import UnchangedFamily
 from api_exporter.netbird.bodies import DecodeContext
-from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.records import PERSONAL
 from api_exporter.subjects import networks
 from api_exporter.subjects.table import COLLECTORS
 from tests import tries

@@ -6,7 +6,7 @@ from msgspec import Struct, inspect
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.bodies import DocumentDecoder
-from api_exporter.netbird.facts.personal import PERSONAL
+from api_exporter.netbird.records import PERSONAL
 from api_exporter.subjects.agent_network.resources import DenialsDecoder, RequestCount
 from api_exporter.subjects.table import COLLECTORS, RESOURCES
 from tests.bodies import EVERYTHING, decoded

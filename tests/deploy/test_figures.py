@@ -8,7 +8,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.resources import ACCESS_LOG
-from api_exporter.refresh.rate_limits import per_minute
+from api_exporter.refresh.request_plans import per_minute
 from api_exporter.subjects import agent_network
 from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME
 from api_exporter.telemetry.logs import AccessLogTelemetry

@@ -9,7 +9,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.logs.lines import LINE_START, event_line, row_line
 from api_exporter.logs.listing import LogRow, event_key
-from api_exporter.netbird.facts.personal import PERSONAL
+from api_exporter.netbird.records import PERSONAL
 from tests.bodies import bodies, body
 from tests.logs import finish
 from tests.logs.paging import START, row

@@ -6,7 +6,7 @@ import zlib
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.unpacking import unpack
+from api_exporter.netbird.bodies import unpack
 from api_exporter.ports import ResponseBody, UpstreamError
 
 MIB = 1024 * 1024

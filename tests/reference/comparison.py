@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.facts.personal import PERSONAL as KINDS
+from api_exporter.netbird.records import PERSONAL as KINDS
 from api_exporter.subjects.table import SUBJECTS
 from tests.reference import reference
 from tests.reference.page import Key, Settings

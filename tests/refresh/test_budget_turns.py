@@ -12,7 +12,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.budget import SLOTS, Budget
-from api_exporter.refresh.rate_limits import fit_intervals
+from api_exporter.refresh.request_plans import fit_intervals
 from api_exporter.refresh.schedule import Schedule
 from api_exporter.refresh.states import States
 from api_exporter.subjects.table import RESOURCES

@@ -12,7 +12,7 @@ from twisted.internet.task import Clock
 from twisted.python.threadpool import ThreadPool
 from twisted.trial.unittest import SynchronousTestCase, TestCase
 
-from api_exporter.netbird.unpacking import unpack
+from api_exporter.netbird.bodies import unpack
 from api_exporter.ports import ResponseBody
 from api_exporter.refresh import compute
 from api_exporter.refresh.compute import SLOW_SECONDS, AccountCompute, ComputeThread

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.resources import ACCESS_LOG, PEERS
-from api_exporter.refresh.rate_limits import (
+from api_exporter.refresh.request_plans import (
     MAX_LENGTHENED,
     PLANNED_FRACTION,
     describe_access_log,

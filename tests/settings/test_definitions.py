@@ -10,7 +10,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.thresholds import Thresholds, default_thresholds
 from api_exporter.collectors.collector import EVERYTHING, MetricFilter
-from api_exporter.netbird.facts.personal import PERSONAL
+from api_exporter.netbird.records import PERSONAL
 from api_exporter.netbird.resources import OFF
 from api_exporter.settings.addresses import Address, EndpointDescription, parse_address
 from api_exporter.settings.definitions import (

@@ -18,7 +18,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 from zope.interface import implementer
 
 from api_exporter.clocks import Clocks
-from api_exporter.netbird.unpacking import unpack
+from api_exporter.netbird.bodies import unpack
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
 from api_exporter.subjects.table import MAX_BODY_BYTES

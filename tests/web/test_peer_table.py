@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.facts.personal import PERSONAL
-from api_exporter.netbird.records import Group, Member, Peer, User
+from api_exporter.netbird.records import PERSONAL, Group, Member, Peer, User
 from api_exporter.web import peer_table
 from api_exporter.web.peer_table import (
     LOOKUP_COLUMNS,

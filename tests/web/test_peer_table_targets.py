@@ -12,9 +12,8 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.exposition.pages import FIRST_BYTES, Payload
 from api_exporter.netbird.bodies import ListDecoder
-from api_exporter.netbird.facts.personal import PERSONAL
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Group, Member, NetBirdAccount, Peer
+from api_exporter.netbird.records import PERSONAL, Group, Member, NetBirdAccount, Peer
 from api_exporter.web import peer_table
 from api_exporter.web.peer_table import Query, line, target_list
 from tests.inventories import inventory_of

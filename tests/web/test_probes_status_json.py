@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api_exporter.collectors.collector import MetricFilter
-from api_exporter.netbird.facts.personal import PERSONAL
+from api_exporter.netbird.records import PERSONAL
 from api_exporter.ports import ALL_ACCOUNTS, UpstreamError
 from api_exporter.report.formatting import instant
 from tests.web.served import ServedTestCase
