@@ -213,13 +213,15 @@ class DocumentTests(SynchronousTestCase):
     def test_null(self) -> None:
         """Settings that were never stored are `null`, and no `{}`."""
         null = RESOURCE_BY_NAME["agent_settings"].decoder.decode(b" null\n")
-        self.assertEqual((AgentSettings(),), null.records)
+        found = (null.records, null.rejected, null.unread_count)
+        self.assertEqual(((AgentSettings(),), 0, 0), found)
 
     def test_too_long(self) -> None:
-        """A document that is far too long is not decoded."""
-        text = b" " * 2**20 + b"{}"
-        error = self.assertRaises(UpstreamError, decode, DNS_SETTINGS, text)
-        self.assertEqual("too_large", error.reason)
+        """A document of more than 1 MiB is not decoded."""
+        for spaces, reason in ((2**20 - 2, "decode"), (2**20 - 1, "too_large")):
+            text = b" " * spaces + b"{}"
+            error = self.assertRaises(UpstreamError, decode, DNS_SETTINGS, text)
+            self.assertEqual(reason, error.reason)
 
 
 FIELDS = sorted(
