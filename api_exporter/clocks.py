@@ -20,7 +20,7 @@ class Clocks(Struct, frozen=True):
     clock: IReactorTime
     now: Now
     jitter: Jitter
-    account: str = ""
+    account: str
 
     def logger(self, log: Logger) -> Logger:
         """Return a logger whose lines have the account's name."""

@@ -161,11 +161,11 @@ class Attempt(Struct, frozen=True, kw_only=True):
     status: int | None
     received: int
     seconds: float
-    error: str = ""
-    reason: Reason | None = None
-    unsent: bool = False
-    request_id: str = ""
-    cure: str = ""
+    error: str
+    reason: Reason | None
+    unsent: bool
+    request_id: str
+    cure: str
 
 
 Accounts = Container[str]

@@ -1,7 +1,7 @@
 """Defaults for the parts of networks and pages."""
 
 from collections.abc import Callable, Container, Mapping
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred, maybeDeferred
@@ -9,8 +9,9 @@ from twisted.internet.task import Clock
 from twisted.python.threadpool import ThreadPool
 from twisted.web.resource import Resource
 
+from api_exporter.clocks import Clocks
 from api_exporter.collectors.collector import EVERYTHING, MetricFilter
-from api_exporter.ports import Attempt, Compute, UpstreamError
+from api_exporter.ports import Attempt, Compute, Now, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.request_plans import RequestPlan
@@ -34,11 +35,16 @@ def process_telemetry(version: str = "0") -> ProcessTelemetry:
     )
 
 
-def refusal(path: str, status: int = 403) -> Attempt:
-    """Return a request that was refused at once."""
-    return Attempt(
-        path=path, number=1, started=0.0, status=status, received=0, seconds=0.0
-    )
+def clocks_of(clock: Clock, now: Now | None = None, account: str = "") -> Clocks:
+    """Return clocks without jitter; `now` is the clock's time if None."""
+    return Clocks(clock, now or clock.seconds, lambda: 0.5, account)
+
+
+def attempt(path: str = "", status: int | None = 200, **fields: Any) -> Attempt:
+    """Return a request with other fields than those of a usual one."""
+    usual = {"number": 1, "started": 0.0, "received": 10, "seconds": 0.3}
+    good = {"error": "", "reason": None, "unsent": False, "request_id": "", "cure": ""}
+    return Attempt(path=path, status=status, **{**usual, **good, **fields})
 
 
 def limiter(per_minute: float, burst: int) -> TokenBucket:

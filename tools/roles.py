@@ -92,7 +92,7 @@ class Watched:
             fetch=self._fetch,
             plan=request_plan([collector.name for collector in COLLECTORS]),
             clocks=Clocks(
-                self._clock, lambda: NOON + self._clock.seconds(), lambda: 0.5
+                self._clock, lambda: NOON + self._clock.seconds(), lambda: 0.5, ""
             ),
             registry=CollectorRegistry(),
         )

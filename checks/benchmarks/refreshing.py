@@ -87,7 +87,7 @@ class Exporter:
         self.client = Client(
             checked,
             reactor,
-            clocks=Clocks(reactor, time.time, random.random),
+            clocks=Clocks(reactor, time.time, random.random, ""),
             on_attempt=self._attempted,
         )
         thread = ComputeThread(reactor, daemon_threads(1, "compute"))
@@ -104,7 +104,7 @@ class Exporter:
                 "",
                 "",
             ),
-            clocks=Clocks(reactor, time.monotonic, random.random),
+            clocks=Clocks(reactor, time.monotonic, random.random, ""),
             registry=CollectorRegistry(),
             compute=compute,
             options=NetworkOptions(detail=checked.peer_detail),

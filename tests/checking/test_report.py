@@ -19,7 +19,7 @@ from api_exporter.settings.addresses import parse_addresses
 from api_exporter.settings.environment import read_settings
 from api_exporter.subjects.watch import FindingList, KeptFindings
 from api_exporter.upstream.advice import advice
-from tests.parts import refusal
+from tests.parts import attempt
 from tests.web.watched import QUIET, Watched, lost_routes
 
 RUNBOOKS = "/usr/share/runbooks.html"
@@ -116,7 +116,7 @@ class CheckTests(SynchronousTestCase):
         """Paths that are not requested have one line, which says why."""
         watched = self.quiet()
         for number in range(20):
-            watched.count_attempt(refusal(f"api/{number}"))
+            watched.count_attempt(attempt(f"api/{number}", 403))
         _, text = self.checked(watched)
         self.assertIn("\nheld_back: not requested: NetBird refused other paths", text)
 

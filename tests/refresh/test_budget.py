@@ -8,7 +8,6 @@ from msgspec.structs import replace
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.ports import Attempt
 from api_exporter.refresh.budget import (
     MAX_PAUSE,
     MAX_RATE,
@@ -18,6 +17,7 @@ from api_exporter.refresh.budget import (
     candidate,
 )
 from tests import tries
+from tests.parts import attempt
 from tests.parts import limiter as bucket
 
 HOUR = 3600.0
@@ -187,10 +187,7 @@ class EstimateTests(SynchronousTestCase):
         began = asked(budget, 0.0)
         budget.record_429(asked(budget, 10.0), 10.0, None)
         self.assertEqual(0.0, budget.record_429(began, 30.0, 3600.0))
-        attempt = Attempt(
-            path="", number=2, started=0.0, status=429, received=0, seconds=0.1
-        )
-        budget.observe(attempt, 30.0)
+        budget.observe(attempt(status=429, number=2, seconds=0.1), 30.0)
         self.assertEqual(3600.0, budget.record_429(began, 30.0, 3600.0))
 
     def test_full(self) -> None:
@@ -207,10 +204,7 @@ class EstimateTests(SynchronousTestCase):
 
     def test_attempts(self) -> None:
         """Each retry counts, except for one that never reached the upstream."""
-        first = Attempt(
-            path="", number=1, started=0.0, status=503, received=0, seconds=0.1
-        )
-        second = replace(first, number=2)
+        first, second = (attempt(status=503, number=number) for number in (1, 2))
         for attempts, opens in (
             ([first], 15.0),
             ([first, second], 25.0),
@@ -218,8 +212,8 @@ class EstimateTests(SynchronousTestCase):
         ):
             budget = Budget()
             budget.record_429(asked(budget, 0.0), 0.0, None)  # so six a minute
-            for attempt in attempts:
-                budget.observe(attempt, 0.0)
+            for one in attempts:
+                budget.observe(one, 0.0)
             self.assertEqual(opens, allowed_at(budget))
 
     @settings(max_examples=tries(30))

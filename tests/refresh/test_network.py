@@ -7,12 +7,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.finding import Snapshot
 from api_exporter.netbird.records import Group
-from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import UnknownGroups
 from api_exporter.subjects import watch
 from api_exporter.subjects.watch import KeptFindings
 from tests.inventories import inventory_of
 from tests.logbook import logbook
+from tests.parts import attempt
 from tests.refresh.recorded_log import RecordedLog
 from tests.refresh.test_refresher import Bench
 
@@ -136,17 +137,8 @@ class NetworkTests(SynchronousTestCase):
     def test_failed_attempt(self) -> None:
         """A failed attempt for the peers is a failure before the refresh ends."""
         bench = Bench("peers").start()
-        lost = Attempt(
-            path="api/peers",
-            number=1,
-            started=bench.now(),
-            status=None,
-            received=0,
-            seconds=0.1,
-            error="lost",
-            reason="connect",
-        )
-        bench.count_attempt(lost)
+        lost = {"started": bench.now(), "error": "lost", "reason": "connect"}
+        bench.count_attempt(attempt("api/peers", None, **lost))
         peers = bench.states["peers"]
         self.assertIs(False, peers.up)
         assert peers.error is not None

@@ -10,12 +10,11 @@ from twisted.internet.defer import Deferred, fail, succeed
 from twisted.internet.task import Clock, deferLater
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.clocks import Clocks
 from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES
 from tests.bodies import recorded
-from tests.parts import CURRENT_USER, SERVICE_USER, request_plan
+from tests.parts import CURRENT_USER, SERVICE_USER, clocks_of, request_plan
 
 NOON = datetime(2026, 11, 22, 12, 0, 30, tzinfo=UTC).timestamp()
 MINUTE, HOUR = 60, 3600
@@ -61,9 +60,7 @@ class Agents(AccountNetwork):
                 ("peers", "groups", "users", "agent_network"),
                 {"peers": 300.0, "agent_providers": interval},
             ),
-            clocks=Clocks(
-                self.clock, lambda: begin + self.clock.seconds(), lambda: 0.5
-            ),
+            clocks=clocks_of(self.clock, lambda: begin + self.clock.seconds()),
             registry=self.registry,
             options=NetworkOptions(metrics_max_age=max_age),
         )

@@ -10,14 +10,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.attention.confirmation import MAX_WAIT
 from api_exporter.attention.finding import FindingKey
-from api_exporter.clocks import Clocks
 from api_exporter.netbird.resources import OFF
 from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.settings import parsers
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RESOURCES
 from tests.administrator import WORLDS, Record, World, body
-from tests.parts import request_plan
+from tests.parts import clocks_of, request_plan
 
 PATHS = {resource.path: resource.name for resource in RESOURCES}
 OTHERS = dict.fromkeys(RESOURCE_BY_NAME.keys() - WORLDS[0].keys(), OFF)
@@ -45,9 +44,7 @@ class Working(AccountNetwork):
         super().__init__(
             fetch=self.fetch,
             plan=request_plan(parsers.collectors("default"), OTHERS),
-            clocks=Clocks(
-                self.clock, lambda: 1_800_000_000 + self.clock.seconds(), lambda: 0.5
-            ),
+            clocks=clocks_of(self.clock, lambda: 1_800_000_000 + self.clock.seconds()),
             registry=CollectorRegistry(),
         )
         self.startService()

@@ -10,7 +10,6 @@ from twisted.internet.task import Clock
 from twisted.python.monkey import MonkeyPatcher
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.clocks import Clocks
 from api_exporter.collectors.collector import Collector
 from api_exporter.collectors.rows import FamilyContext, Row
 from api_exporter.exposition.pages import Pages
@@ -26,7 +25,7 @@ from api_exporter.refresh.pipeline import Log, Pipeline
 from api_exporter.refresh.states import States
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from tests.inventories import inventory_of
-from tests.parts import DelayedCompute
+from tests.parts import DelayedCompute, clocks_of
 from tests.refresh.recorded_log import RecordedLog
 
 METRIC = Metric(name="netbird_api_things", help="Things.", source="groups[]")
@@ -68,7 +67,7 @@ class Bench:
             fetch=self.fetch,
             pages=self.pages,
             compute=compute,
-            clocks=Clocks(self.clock, self.clock.seconds, lambda: 0.5),
+            clocks=clocks_of(self.clock),
             page_max_bytes=page_max_bytes,
             on_collector_failed=self.failures.append,
             logs={} if log is None else {"groups": log},

@@ -13,7 +13,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
 
 from api_exporter.attention.history import Sample
-from api_exporter.clocks import Clocks
 from api_exporter.collectors.collector import EVERYTHING, MetricFilter
 from api_exporter.netbird.resources import OFF, PROBE_PATH
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
@@ -27,7 +26,7 @@ from api_exporter.refresh.transitions import Event, Failed, Read
 from api_exporter.subjects.table import RESOURCES, selection
 from api_exporter.upstream.refusal import response_error
 from tests.logbook import logbook
-from tests.parts import DelayedCompute
+from tests.parts import DelayedCompute, clocks_of
 
 Reply = bytes | UpstreamError | Deferred[bytes]
 
@@ -251,7 +250,7 @@ class Bench(AccountNetwork):
                 "",
                 "",
             ),
-            clocks=Clocks(self.clock, self.now, lambda: 0.5),
+            clocks=clocks_of(self.clock, self.now),
             registry=self.registry,
             test_connection=test_connection,
             compute=compute,

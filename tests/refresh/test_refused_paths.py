@@ -6,12 +6,11 @@ from prometheus_client import CollectorRegistry
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.clocks import Clocks
 from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh.budget import MAX_REFUSED, RefusedPaths
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.subjects.table import COLLECTORS
-from tests.parts import refusal, request_plan
+from tests.parts import attempt, clocks_of, request_plan
 
 
 class BucketTests(SynchronousTestCase):
@@ -21,30 +20,31 @@ class BucketTests(SynchronousTestCase):
         self.paths = RefusedPaths()
         for number in range(MAX_REFUSED):
             self.assertEqual(-inf, self.paths.allowed_at(f"new{number}", 5.0))
-            self.paths.observe(refusal(f"{number}"), 5.0)
+            self.paths.observe(attempt(f"{number}", 403), 5.0)
 
     def test_full(self) -> None:
         """A new path waits until the oldest one leaves."""
         self.assertEqual(15.0, self.paths.allowed_at("new", 5.0))
         self.assertEqual(15.0, self.paths.allowed_at("new", 14.9))
         self.assertEqual(-inf, self.paths.allowed_at("new", 15.0))
-        self.paths.observe(refusal("more"), 15.0)  # a path with a good answer before
+        # A path with a good answer before.
+        self.paths.observe(attempt("more", 403), 15.0)
         self.assertEqual(25.0, self.paths.allowed_at("new", 15.0))
 
     def test_repeated(self) -> None:
         """A path that is in the bucket takes no room, with a query or not."""
-        self.paths.observe(refusal("3?account=a"), 6.0)
+        self.paths.observe(attempt("3?account=a", 403), 6.0)
         self.assertEqual(-inf, self.paths.allowed_at("3", 6.0))
         self.assertEqual(15.0, self.paths.allowed_at("new", 6.0))
-        self.paths.observe(refusal("0"), 15.0)
+        self.paths.observe(attempt("0", 403), 15.0)
         self.assertEqual(25.0, self.paths.allowed_at("new", 15.0))
         self.assertEqual(-inf, self.paths.allowed_at("3", 55.0))
 
     def test_empty_again(self) -> None:
         """A bucket that has become empty starts again."""
-        self.paths.observe(refusal("late"), 500.0)
+        self.paths.observe(attempt("late", 403), 500.0)
         for number in range(1, MAX_REFUSED):
-            self.paths.observe(refusal(f"{number}"), 501.0)
+            self.paths.observe(attempt(f"{number}", 403), 501.0)
         self.assertEqual(510.0, self.paths.allowed_at("new", 501.0))
 
     def test_other_statuses(self) -> None:
@@ -52,7 +52,7 @@ class BucketTests(SynchronousTestCase):
         paths = RefusedPaths()
         for number in range(MAX_REFUSED):
             for status in (200, 399, 429, 500):
-                paths.observe(refusal(f"{number}{status}", status), 0.0)
+                paths.observe(attempt(f"{number}{status}", status), 0.0)
         self.assertEqual(-inf, paths.allowed_at("new", 0.0))
 
 
@@ -82,7 +82,7 @@ class WeakRole(AccountNetwork):
         super().__init__(
             fetch=self.answer,
             plan=request_plan(tuple(c.name for c in COLLECTORS)),
-            clocks=Clocks(self.clock, self.clock.seconds, lambda: 0.5),
+            clocks=clocks_of(self.clock),
             registry=CollectorRegistry(),
             refused_paths=paths,
         )
@@ -91,7 +91,7 @@ class WeakRole(AccountNetwork):
         if path.partition("?")[0] in self.readable:
             return ResponseBody(b"[]")
         self.refused.append((self.clock.seconds(), path))
-        self.count_attempt(refusal(path))
+        self.count_attempt(attempt(path, 403))
         raise UpstreamError("forbidden", "403: permission denied")
 
     def run(self, seconds: int) -> list[str]:

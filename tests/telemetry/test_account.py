@@ -1,6 +1,5 @@
 """The exporter's metrics of one account: their values and absence."""
 
-from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -10,6 +9,7 @@ from api_exporter.ports import REASONS, Attempt, UpstreamError
 from api_exporter.refresh.states import States
 from api_exporter.refresh.transitions import Expired, Failed, Read, Unread
 from api_exporter.telemetry.account import AccountTelemetry
+from tests.parts import attempt
 
 DOWN = UpstreamError("timeout", "no answer")
 
@@ -50,20 +50,9 @@ class Recorded(States):
         self.record_attempt(attempt)
 
 
-def attempt(status: int | None = 200, number: int = 1) -> Attempt:
-    return Attempt(
-        path="api/peers",
-        number=number,
-        started=0,
-        status=status,
-        received=10,
-        seconds=0.3,
-    )
-
-
 def failed(path: str, at: float) -> Attempt:
-    made = replace(attempt(None), path=path, started=at, received=0)
-    return replace(made, error=str(DOWN), reason=DOWN.reason)
+    fields = {"started": at, "error": str(DOWN), "reason": DOWN.reason}
+    return attempt(path, None, received=0, **fields)
 
 
 class AccountTelemetryTests(SynchronousTestCase):
@@ -154,7 +143,8 @@ class AccountTelemetryTests(SynchronousTestCase):
         self.states.attempt_ended(failed("api/peers", 1030))
         self.assertEqual(0, self.up())
         self.assert_values("peers", refresh_failures_total=0)
-        self.states.attempt_ended(attempt())  # its body has yet to be decoded
+        # Its body has yet to be decoded.
+        self.states.attempt_ended(attempt("api/peers"))
         self.assertEqual(0, self.up())
         self.states.fails("peers", 1090, 30)
         self.assertEqual(1030.3, self.states["peers"].failing_since)
@@ -202,7 +192,8 @@ class AccountTelemetryTests(SynchronousTestCase):
     def test_attempts(self) -> None:
         """Requests are counted by status, invalid ones together; retries also apart."""
         for status in (None, 200, -1, 0, 99, 600, 10**9):
-            self.states.attempt_ended(attempt(status, number=1 + (status == 200)))
+            number = 1 + (status == 200)
+            self.states.attempt_ended(attempt("api/peers", status, number=number))
             self.assertEqual(status is not None, self.states.telemetry.reachable)
         for code, count in (("none", 1), ("200", 1), ("other", 5)):
             found = self.value("upstream_requests_total", code=code)

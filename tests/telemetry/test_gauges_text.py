@@ -8,11 +8,10 @@ from prometheus_client.parser import text_string_to_metric_families
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.resource_state import ResourceState
-from api_exporter.ports import Attempt
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import text
-from tests.parts import process_telemetry
+from tests.parts import attempt, process_telemetry
 
 
 def registries() -> tuple[CollectorRegistry, ...]:
@@ -27,9 +26,7 @@ def registries() -> tuple[CollectorRegistry, ...]:
         last_success=1000.5,
     )
     account = AccountTelemetry(registry=CollectorRegistry(), states=states)
-    account.count_attempt(
-        Attempt(path="", number=1, started=0, status=200, received=10, seconds=0.3)
-    )
+    account.count_attempt(attempt())
     return account.registry, process_telemetry('1.2 "\\n"').registry
 
 

@@ -17,7 +17,6 @@ from twisted.web.client import URI, Agent
 from twisted.web.iweb import IAgentEndpointFactory
 from zope.interface import implementer
 
-from api_exporter.clocks import Clocks
 from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.settings.token import Token
 from api_exporter.upstream import body as bodies
@@ -25,6 +24,7 @@ from api_exporter.upstream.body import BodyMemory
 from api_exporter.upstream.fetcher import Fetcher, FetchOptions
 from tests import tries
 from tests.memory_reactor import MemoryReactorClock
+from tests.parts import clocks_of
 
 MIB = 1024 * 1024
 READ = 64 * 1024
@@ -78,7 +78,7 @@ class Server:
                 route="direct",
                 account="",
             ),
-            clocks=Clocks(clock, clock.seconds, lambda: 0.5),
+            clocks=clocks_of(clock),
         )
         self.fetched: Deferred[ResponseBody] = upstream.fetch("api/peers", 0.0)
 

@@ -17,7 +17,6 @@ from twisted.web.client import Agent
 from twisted.web.server import NOT_DONE_YET, Request
 from zope.interface import implementer
 
-from api_exporter.clocks import Clocks
 from api_exporter.netbird.bodies import unpack
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
@@ -26,6 +25,7 @@ from api_exporter.upstream.advice import advice
 from api_exporter.upstream.fetcher import Fetcher, FetchOptions
 from tests.logbook import logbook
 from tests.memory_reactor import MemoryReactorClock
+from tests.parts import clocks_of
 from tests.scripted import Answer, ScriptedApi, says, silence, stall
 
 TIMEOUT = 30.0
@@ -85,9 +85,7 @@ class Bench:
                 route="direct",
                 account=account or "",
             ),
-            clocks=Clocks(
-                self.clock, lambda: 1_799_999_901 + self.clock.seconds(), lambda: 0.5
-            ),
+            clocks=clocks_of(self.clock, lambda: 1_799_999_901 + self.clock.seconds()),
         )
 
     def fetch(self, seconds: float = 60.0) -> Deferred[bytes]:
@@ -352,7 +350,7 @@ class FetchTests(SynchronousTestCase):
                 route="direct",
                 account="",
             ),
-            clocks=Clocks(reactor, reactor.seconds, lambda: 0.5),
+            clocks=clocks_of(reactor),
         )
         fetched = upstream.fetch("api/peers", 60.0)
         fetched.cancel()

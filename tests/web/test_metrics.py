@@ -10,13 +10,12 @@ from twisted.internet.defer import fail
 from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
-from api_exporter.clocks import Clocks
 from api_exporter.exposition.pages import piece
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.web.context import TTL
 from api_exporter.web.metrics import Metrics
 from tests.exposition.test_negotiation import PROMETHEUS_3, answer
-from tests.parts import request_plan, site_context
+from tests.parts import clocks_of, request_plan, site_context
 from tests.web.served import ServedTestCase, header
 
 FAMILY = (
@@ -31,7 +30,7 @@ def unread(clock: Clock, *collectors: str) -> AccountNetwork:
     return AccountNetwork(
         fetch=lambda *_: fail(NotImplementedError()),
         plan=request_plan(collectors),
-        clocks=Clocks(clock, clock.seconds, lambda: 0.5),
+        clocks=clocks_of(clock),
         registry=CollectorRegistry(),
     )
 

@@ -8,16 +8,15 @@ from twisted.internet.defer import Deferred
 from twisted.internet.task import Clock
 from twisted.web.resource import Resource
 
-from api_exporter.clocks import Clocks
 from api_exporter.collectors.collector import EVERYTHING, MetricFilter
-from api_exporter.ports import Attempt, Compute, ResponseBody, UpstreamError
+from api_exporter.ports import Compute, ResponseBody, UpstreamError
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.web.lookup import NewestTable
 from api_exporter.web.tree import tree
 from simulation.company.network import SimulatedNetwork
 from tests.bodies import body as made_up
-from tests.parts import CURRENT_USER, request_plan, site_context
+from tests.parts import CURRENT_USER, attempt, clocks_of, request_plan, site_context
 
 NOON = 1_800_014_400.0
 URL = "https://netbird.example"
@@ -75,7 +74,7 @@ class Watched(AccountNetwork):
         super().__init__(
             fetch=self.fetch,
             plan=request_plan(collectors, metric_filter=metric_filter),
-            clocks=Clocks(self.clock, self.now, lambda: 0.5, name),
+            clocks=clocks_of(self.clock, self.now, name),
             registry=CollectorRegistry(),
             options=NetworkOptions(
                 url=URL,
@@ -115,11 +114,10 @@ class Watched(AccountNetwork):
         if fault is not None:
             status, body = int(str(fault)[:3]), b""
         seconds = 0.0214 + len(body) / 2e6
-        attempt = Attempt(
-            path=path,
-            number=1,
+        made = attempt(
+            path,
+            status,
             started=self.now(),
-            status=status,
             received=len(body),
             seconds=seconds,
             error=str(fault or ""),
@@ -127,8 +125,8 @@ class Watched(AccountNetwork):
         )
 
         def answer() -> None:
-            self.telemetry.count_attempt(attempt)
-            self.states.record_attempt(attempt)
+            self.telemetry.count_attempt(made)
+            self.states.record_attempt(made)
             if fault is not None:
                 fetched.errback(fault)
             else:

@@ -11,6 +11,7 @@ from api_exporter.collectors.collector import MetricFilter
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import pages
+from tests.parts import attempt
 from tests.web.served import ServedTestCase, header
 from tests.web.watched import NOON, URL, VERSION, Watched, lost_routes
 
@@ -42,8 +43,7 @@ class StatusTests(ServedTestCase):
 
     def attempt(self, path: str, **fields: Any) -> Attempt:
         """Record a request to the NetBird API, and return it."""
-        usual = {"number": 1, "started": NOON, "received": 0, "seconds": 1.0}
-        made = Attempt(path=path, **{**usual, **fields})
+        made = attempt(path, **{"started": NOON, "seconds": 1.0, **fields})
         self.watched.telemetry.count_attempt(made)
         return made
 
