@@ -119,7 +119,7 @@ def said() -> Iterator[tuple[str, str]]:
             yield alert["alert"], re.sub(r"{{.*?}}", "X", notes[name])
 
 
-ROUTING = ast.parse((ROOT / "api_exporter/netbird/facts/routing.py").read_text())
+ROUTING = ast.parse((ROOT / "api_exporter/netbird/routing.py").read_text())
 
 
 def is_private(node: ast.stmt) -> bool:
@@ -137,7 +137,7 @@ def findings() -> Iterator[tuple[str, str]]:
         module = ast.parse(source).body
         private = (node for node in module if is_private(node))
         others = " ".join(text for node in private for text in strings(node))
-        if "facts.routing" in source:  # networks and routes share words
+        if "netbird.routing" in source:  # networks and routes share words
             others += " ".join(strings(ROUTING))
         said_here = strings(ast.parse(inspect.getsource(finder.find)))
         text = " ".join([*said_here, others])

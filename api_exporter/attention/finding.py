@@ -16,8 +16,8 @@ from api_exporter.attention.thresholds import (
     Thresholds,
     runbook_url,
 )
-from api_exporter.netbird.facts.members import Named
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.members import Named
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import PEERS

@@ -14,8 +14,8 @@ from msgspec import Struct
 from api_exporter.exposition import text
 from api_exporter.exposition.rendering import PerRecordFamily
 from api_exporter.exposition.text import Family, Inputs, Labels, Metric, Sample
-from api_exporter.netbird.facts.members import Named
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.members import Named
 from api_exporter.netbird.resources import Resource
 
 R = TypeVar("R")

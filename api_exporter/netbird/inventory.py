@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.netbird.facts.members import member_ids, named
+from api_exporter.netbird.members import member_ids, named
 from api_exporter.netbird.records import (
     CurrentUser,
     Group,

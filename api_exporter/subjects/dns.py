@@ -5,7 +5,7 @@ from msgspec import Struct
 from api_exporter.collectors.rows import ObjectKind, distinct_count, id_and_name, length
 from api_exporter.exposition.text import count_by, labels
 from api_exporter.netbird.bodies import DocumentDecoder, ListDecoder
-from api_exporter.netbird.facts.members import distinct
+from api_exporter.netbird.members import distinct
 from api_exporter.netbird.records import Count, ShownText
 from api_exporter.netbird.resources import Resource
 from api_exporter.subjects import Subject

@@ -11,7 +11,10 @@ from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapsho
 from api_exporter.collectors.rows import ObjectKind, distinct_count, id_and_name, length
 from api_exporter.exposition.text import boolean, labels, timestamp
 from api_exporter.netbird.bodies import ListDecoder
-from api_exporter.netbird.facts.routing import (
+from api_exporter.netbird.inventory import Inventory, joined_once
+from api_exporter.netbird.records import LIMITED_GROUPS, Count, GroupId, ShownText
+from api_exporter.netbird.resources import MINUTE, Resource, length_of
+from api_exporter.netbird.routing import (
     Reach,
     RoutingPeers,
     only_one,
@@ -19,9 +22,6 @@ from api_exporter.netbird.facts.routing import (
     routing_peers,
     why_unreachable,
 )
-from api_exporter.netbird.inventory import Inventory, joined_once
-from api_exporter.netbird.records import LIMITED_GROUPS, Count, GroupId, ShownText
-from api_exporter.netbird.resources import MINUTE, Resource, length_of
 from api_exporter.subjects import Subject
 
 

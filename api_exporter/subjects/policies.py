@@ -17,8 +17,8 @@ from api_exporter.attention.finding import (
 )
 from api_exporter.collectors.rows import ObjectKind, id_and_name
 from api_exporter.netbird.bodies import ListDecoder
-from api_exporter.netbird.facts.members import PeerSets, count_below, distinct
 from api_exporter.netbird.inventory import Inventory, joined_once
+from api_exporter.netbird.members import PeerSets, count_below, distinct
 from api_exporter.netbird.records import (
     LIMITED_GROUPS,
     GroupId,

@@ -15,7 +15,10 @@ from api_exporter.attention.finding import (
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels, timestamp
 from api_exporter.netbird.bodies import ListDecoder
-from api_exporter.netbird.facts.routing import (
+from api_exporter.netbird.inventory import Inventory, joined_once
+from api_exporter.netbird.records import LIMITED_GROUPS
+from api_exporter.netbird.resources import MINUTE, Resource, length_of
+from api_exporter.netbird.routing import (
     Reach,
     RoutingPeers,
     only_one,
@@ -23,9 +26,6 @@ from api_exporter.netbird.facts.routing import (
     routing_peers,
     why_unreachable,
 )
-from api_exporter.netbird.inventory import Inventory, joined_once
-from api_exporter.netbird.records import LIMITED_GROUPS
-from api_exporter.netbird.resources import MINUTE, Resource, length_of
 from api_exporter.subjects import Subject
 
 

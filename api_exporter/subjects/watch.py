@@ -31,10 +31,10 @@ from api_exporter.attention.thresholds import (
     Thresholds,
     default_thresholds,
 )
-from api_exporter.netbird.facts.routing import Reach
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import PEERS
+from api_exporter.netbird.routing import Reach
 from api_exporter.ports import Now
 from api_exporter.subjects import networks, routes
 from api_exporter.subjects.groups import GroupCount, count_important

@@ -13,8 +13,8 @@ from msgspec.json import Encoder
 
 from api_exporter.exposition.pages import FIRST_BYTES, PIECE_BYTES, Payload
 from api_exporter.exposition.text import boolean
-from api_exporter.netbird.facts.members import member_ids, named
 from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.members import member_ids, named
 from api_exporter.netbird.records import Group, Peer, User, personal_labels
 from api_exporter.subjects.peers import PEER_FIELDS
 from api_exporter.subjects.users import USER_FIELDS

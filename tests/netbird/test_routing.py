@@ -9,7 +9,6 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.rendering import render_page
-from api_exporter.netbird.facts.routing import routing_peers
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import (
     MAX_GROUPS_PER_RECORD,
@@ -18,6 +17,7 @@ from api_exporter.netbird.records import (
     Member,
     Peer,
 )
+from api_exporter.netbird.routing import routing_peers
 from api_exporter.ports import UpstreamError
 from api_exporter.subjects import networks, routes
 from api_exporter.subjects.networks import Network, NetworkRouter

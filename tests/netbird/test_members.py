@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.facts.members import PeerSets, count_below, named
+from api_exporter.netbird.members import PeerSets, count_below, named
 from api_exporter.netbird.records import Group
 
 

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from api_exporter.netbird.facts.members import PeerSets, count_below
+from api_exporter.netbird.members import PeerSets, count_below
 from api_exporter.netbird.records import Group, Peer
 
 

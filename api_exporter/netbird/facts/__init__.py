@@ -1,1 +1,0 @@
-"""Conclusions from several records together, which several subjects need."""
