@@ -30,7 +30,6 @@ class Collector(Struct, frozen=True, dict=True):
 
     @cached_property
     def families(self) -> tuple[Metric, ...]:
-        """All families that it may publish, known without measuring."""
         return tuple([row.metric for row in self.rows])
 
     def make_families(

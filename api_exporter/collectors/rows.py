@@ -163,7 +163,6 @@ class ObjectKind(Generic[R]):
     def count_true(
         self, name: str, description: str, field: str, **options: Unpack[MetricOptions]
     ) -> Row:
-        """Return a row that counts the objects with a true field."""
         source, get = f"{self._source}.{field}", attrgetter(field)
         return self.samples(
             name, description, source, lambda e: [("", sum(map(get, e)))], **options
@@ -172,7 +171,6 @@ class ObjectKind(Generic[R]):
     def count_true_and_false(
         self, name: str, description: str, field: str, **options: Unpack[MetricOptions]
     ) -> Row:
-        """Return a row that counts objects with a true field and with a false one."""
         get = attrgetter(field)
 
         def make(every: Iterable[R]) -> Iterator[Sample]:
@@ -299,7 +297,6 @@ class ObjectKind(Generic[R]):
         value: Callable[[Any], Value] = int,
         **options: Unpack[MetricOptions],
     ) -> Row:
-        """Return a row with the value of a field of each object."""
         get, source = attrgetter(field), f"{self._source}.{field}"
         return self.each(name, description, source, lambda r: value(get(r)), **options)
 

@@ -101,12 +101,10 @@ class JoinedPages(Struct, frozen=True, dict=True):
 
     @cached_property
     def text_slices(self) -> tuple[bytes, ...]:
-        """The slices of the plain form."""
         return _split_first(p.text for p in _merged(self.pieces))
 
     @cached_property
     def text_length(self) -> int:
-        """The length of the plain form in bytes."""
         return sum(len(p.text) for p in self.pieces)
 
     @cached_property
@@ -121,7 +119,6 @@ class JoinedPages(Struct, frozen=True, dict=True):
 
     @cached_property
     def deflated_length(self) -> int:
-        """The length of the gzip member in bytes, without its end."""
         return sum(map(len, self.deflated_slices))
 
     def plain(self, tail: Piece) -> Payload:
@@ -177,7 +174,6 @@ class Pages:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the collectors, in order."""
         return tuple(self._pages)
 
     def series(self) -> dict[str, int]:

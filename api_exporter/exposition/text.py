@@ -76,7 +76,6 @@ _DOTS = "…"
 
 
 def truncate(value: str) -> str:
-    """Cut a label's value to the maximum length."""
     if len(value) <= MAX_SHORT_CHARACTERS:
         return value
     raw = value[: MAX_LABEL_BYTES + 1].encode()

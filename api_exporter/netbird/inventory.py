@@ -251,7 +251,6 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
 
     @property
     def role(self) -> str:
-        """The role of the token's user; "" if it is unknown."""
         me = self.current_user_id
         roles = [u.role for u in self.current_user or () if u.id == me]
         return (roles or [u.role for u in self.users or () if u.id == me] or [""])[0]

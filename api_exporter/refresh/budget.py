@@ -150,7 +150,6 @@ class Budget:
         self._wake(now, clock)
 
     def withdraw(self, requester: Requester, clock: Clock) -> None:
-        """Start no more requests of a requester."""
         self._offers.pop(requester, None)
         self._wake(clock.seconds(), clock)
 
@@ -255,7 +254,6 @@ class Budget:
         return max(0.0, self._paused_until - now)
 
     def _allowed_at(self, *, peers: bool) -> float:
-        """Return when slots and pauses allow a request."""
         if not self._free_slots[peers]:
             return NEVER
         if peers:
@@ -263,7 +261,6 @@ class Budget:
         return self._paused_until
 
     def _affordable_at(self) -> float:
-        """Return when a request is saved."""
         if self.per_minute is None:
             return -NEVER
         return self._saved_at + (1.0 - self._saved) / self.per_minute * 60.0

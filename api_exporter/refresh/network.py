@@ -244,7 +244,6 @@ class AccountNetwork(MultiService):
 
     @property
     def requests_per_minute(self) -> float:
-        """The requests a minute that the settings cost."""
         return sum(60.0 / period for period in self._requested().values())
 
     @property
@@ -254,7 +253,6 @@ class AccountNetwork(MultiService):
         return STRICTEST if limit is None else limit[0]
 
     def describe_cost(self) -> str:
-        """Return a line about the requests a minute that the settings cost."""
         return describe_cost(self._requested(), self._budget.limit)
 
     def _requested(self) -> dict[str, float]:
@@ -310,7 +308,6 @@ class AccountNetwork(MultiService):
             self._defective.discard(follower)
 
     async def use_thresholds(self, thresholds: Thresholds | None) -> None:
-        """Evaluate the findings again if the thresholds have changed."""
         thresholds = thresholds or default_thresholds()
         if thresholds != self.attention.thresholds:
             self.attention.thresholds = thresholds
@@ -318,7 +315,6 @@ class AccountNetwork(MultiService):
                 await self._follow(self.update_findings, PEERS)
 
     async def update_findings(self, resource: str) -> None:
-        """Evaluate the findings after a refresh of a resource."""
         before = self.attention.last
         last = await self._compute(
             watch.update_findings, self.attention.snapshot(), resource, before

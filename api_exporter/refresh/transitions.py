@@ -161,7 +161,6 @@ def _read(state: ResourceState, event: Read) -> Next:
 
 
 def _left_out(body: LastBody) -> Iterator[LogLine]:
-    """Yield lines about rejected records."""
     for error in body.errors:
         text = "a record is left out: {resource}{error}"
         yield LogLine("warn", text, {"error": error})

@@ -181,7 +181,6 @@ def open_range(service: ProxyService) -> str:
 
 
 def service_names(inventory: Inventory) -> Mapping[str, str] | None:
-    """Return the names of the services, by id; None if they are not known."""
     services = PROXY_SERVICES.of(inventory)
     return None if services is None else {s.id: s.name for s in services}
 

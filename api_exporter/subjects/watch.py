@@ -73,16 +73,12 @@ def has_untried(snapshot: Snapshot) -> bool:
     One without a path is not: the token's user may stay unknown.
     """
     read = {name for finder in FINDERS for name in finder.reads}
+    inventory, now = snapshot.inventory, snapshot.now
     return any(
-        state.up is None and state.supported is None and _has_path(snapshot, name)
+        RESOURCE_BY_NAME[name].request_path(inventory, now) is not None
         for name, state in snapshot.states.items()
-        if name in read
+        if name in read and state.up is None and state.supported is None
     )
-
-
-def _has_path(snapshot: Snapshot, name: str) -> bool:
-    resource = RESOURCE_BY_NAME[name]
-    return resource.request_path(snapshot.inventory, snapshot.now) is not None
 
 
 def _unknown(snapshot: Snapshot, finder: Finder) -> list[str]:

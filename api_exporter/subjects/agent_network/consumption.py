@@ -50,7 +50,6 @@ class Limit(Struct, frozen=True, kw_only=True):
 
     @property
     def binds_all_users(self) -> bool:
-        """True for a rule without groups and users: it binds all users."""
         return self.kind == "budget_rule" and not (self.groups or self.users)
 
 
