@@ -132,8 +132,7 @@ class VerifiedConnections:
             self._id = DNS_ID(host)
         options = {"trustRoot": platformTrust(), **options}
         self._context = CertificateOptions(**options).getContext()
-        mode = SSL.VERIFY_PEER | SSL.VERIFY_FAIL_IF_NO_PEER_CERT
-        self._context.set_verify(mode, self._verify)
+        self._context.set_verify(SSL.VERIFY_PEER, self._verify)
 
     def clientConnectionForTLS(  # noqa: N802 - Twisted's names
         self,

@@ -42,7 +42,10 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "daemon": ("daemon/*.py", ("test_service", "settings")),
     "demo": ("demo/*.py", ("company", "test_service")),
     "logs": ("logs/*.py", ("test_service", "telemetry")),
-    "exposition": ("exposition/*.py", ("collectors", "web/test_metrics")),
+    "exposition": (
+        "exposition/*.py",
+        ("collectors", "test_documents", "web/test_metrics"),
+    ),
     "netbird": (
         "netbird/**/*.py",
         ("collectors", "attention", "reference", "subjects", "test_roles"),

@@ -116,7 +116,7 @@ class StateTests(AccountsTestCase):
     def test_overview(self) -> None:
         """The list has the worst account first, each with a link and its problem."""
         page = self.text("/")
-        self.assertIn("1 of 3 accounts working", page)
+        self.assertIn("<title>1 of 3 accounts working – api-exporter</title>", page)
         links = re.findall(r'href="\?account=(\w+)"', page)
         self.assertEqual(["beta", "gamma", "acme"], links)
         self.assertIn("401: token &lt;invalid&gt;", page)
