@@ -362,7 +362,7 @@ class Refresher(Service):
         except UpstreamError as error:
             self._on_error(resource, error, begin)
             if not error.unsent:
-                self._delay(resource, begin)
+                self._delay(resource, begin, records=1)
         except MemoryError:
             self._fail(name, UpstreamError("internal", "not enough memory"), begin)
         except Exception:  # noqa: BLE001 - a defect must not end the refreshes
@@ -396,7 +396,7 @@ class Refresher(Service):
         elif resource.has_no_records(inventory):
             self._states.record(name, Unread(NotRead.HAS_NO_RECORDS))
 
-    def _delay(self, resource: Resource[Any], begin: float, records: int = 1) -> float:
+    def _delay(self, resource: Resource[Any], begin: float, records: int) -> float:
         """Delay the next request by this one's cost; return the seconds until it."""
         name, seconds = resource.name, self._clock.seconds() - begin
         usual = self._states.periods[name]
