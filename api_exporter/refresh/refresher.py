@@ -446,13 +446,18 @@ class Refresher(Service):
     def _on_error(
         self, resource: Resource[Any], error: UpstreamError, begin: float
     ) -> None:
-        is_credible = self._is_credible(resource.name)
+        name, now = resource.name, self._clock.seconds()
+        is_credible = self._is_credible(name)
         if is_credible and resource.refused(error):
-            self._unsupported(resource.name, begin, NotRead.REFUSED)
+            why = NotRead.REFUSED
         elif is_credible and resource.absent(error):
-            self._unsupported(resource.name, begin, NotRead.ABSENT)
+            why = NotRead.ABSENT
         else:
-            self._fail(resource.name, error, begin)
+            self._fail(name, error, begin)
+            return
+        is_expected = name == CURRENT_USER
+        self._states.record(name, Unread(why, now - begin, self._now(), is_expected))
+        self._schedule.unsupported(name, now)
 
     def _on_defect(self, name: str, begin: float) -> None:
         before = self._states[name].error
@@ -488,9 +493,3 @@ class Refresher(Service):
         is_new = self._former is not None and name in {CURRENT_USER, ACCOUNT_LIST}
         is_known = self._states.every[name].body is not None and not is_new
         return self._states[PEERS].error is None and not is_known
-
-    def _unsupported(self, name: str, begin: float, why: NotRead) -> None:
-        now, is_expected = self._clock.seconds(), name == CURRENT_USER
-        event = Unread(why, now - begin, self._now(), is_expected)
-        self._states.record(name, event)
-        self._schedule.unsupported(name, now)

@@ -108,10 +108,10 @@ def routers_by_network(inventory: Inventory) -> Mapping[str, Sequence[NetworkRou
     }
 
 
-def network_by_resource(networks: Iterable[Network]) -> Mapping[str, str]:
+def network_by_resource(inventory: Inventory) -> Mapping[str, str]:
     """Return the network id of each resource: the greatest id, if several list it."""
     found: dict[str, str] = {}
-    for network in sorted(networks, key=attrgetter("id")):
+    for network in sorted(NETWORKS.of(inventory) or (), key=attrgetter("id")):
         found.update(dict.fromkeys(network.resources or (), network.id))
     return found
 
@@ -159,7 +159,7 @@ Routed = tuple[NetworkResource, str | None]
 
 
 def _routed(inventory: Inventory) -> Iterable[Routed]:
-    network_ids = network_by_resource(NETWORKS.of(inventory) or ())
+    network_ids = network_by_resource(inventory)
     return [(r, network_ids.get(r.id)) for r in NETWORK_RESOURCES.of(inventory) or ()]
 
 
@@ -304,7 +304,7 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
     inventory = snapshot.inventory
     routing = network_routing_peers(inventory)
     enabled_of: dict[str, list[NetworkResource]] = {}
-    network_ids = network_by_resource(NETWORKS.of(inventory) or ())
+    network_ids = network_by_resource(inventory)
     for resource in NETWORK_RESOURCES.of(inventory) or ():
         if resource.enabled and resource.id in network_ids:
             enabled_of.setdefault(network_ids[resource.id], []).append(resource)
