@@ -53,9 +53,12 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "profiling": ("profiling/*.py", ("web",)),
     "refresh": (
         "refresh/*.py",
-        ("test_account", "test_service", "test_roles", "telemetry"),
+        ("test_account", "test_live", "test_service", "test_roles", "telemetry"),
     ),
-    "report": ("report/*.py", ("checking", "web/status")),
+    "report": (
+        "report/*.py",
+        ("checking", "web/status", "web/test_probes_status_json"),
+    ),
     "root": ("*.py", ROOT_TESTS),
     "serving": ("serving/*.py", ("web", "test_service")),
     "settings": ("settings/*.py", ("daemon", "test_cli", "test_documents")),

@@ -3,9 +3,10 @@
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.attention.finding import join_lines
 from api_exporter.attention.thresholds import Groups, default_thresholds
 from api_exporter.netbird.records import Group, Member
-from tests.attention.looking import peer, seen
+from tests.attention.looking import findings, peer, seen
 from tests.inventories import inventory_of
 from tools.prometheus import KINDS
 
@@ -16,6 +17,12 @@ class KindTests(SynchronousTestCase):
         for kind in KINDS:
             for text in (kind.summary, kind.description):
                 self.assertEqual(bool(kind.lasts), bool(text), kind.name)
+
+    def test_joined(self) -> None:
+        """A line of several findings is about none of their objects."""
+        peers = tuple(replace(peer(id_), approval_required=True) for id_ in "ab")
+        [line] = join_lines(findings(seen(inventory_of(peers=peers))))
+        self.assertEqual(("", ""), (line.object_id, line.object))
 
 
 class SnapshotTests(SynchronousTestCase):

@@ -38,6 +38,7 @@ class WordsTests(SynchronousTestCase):
         start = NOON - 90_000
         cases: tuple[tuple[dict[str, object], bool, str | None], ...] = (
             ({"since": NOON - 120}, True, "2 minutes (11:58 UTC)"),
+            ({"since": NOON - 86_399}, True, "23 hours (2027-01-14)"),
             ({"since": NOON - 86_401}, False, "24 hours (2027-01-14)"),
             ({"found_at": NOON - 120}, True, "2 minutes (11:58 UTC)"),
             ({"since": NOON + 60}, False, None),

@@ -209,6 +209,7 @@ class RefusalTests(ChannelTestCase):
         head, _, rest = connection.heard().partition(b"\r\n")
         self.assertEqual(b"HTTP/1.1 " + status, head, request[:100])
         self.assertNotIn(b"HTTP/", rest)
+        self.assertTrue(rest.endswith(b"\r\n"), rest)
         self.assertTrue(connection.transport.disconnecting, request[:100])
         self.clock.advance(0)
         self.assertEqual(b"", connection.heard())

@@ -193,7 +193,9 @@ class AccountTelemetryTests(SynchronousTestCase):
         """Requests are counted by status, invalid ones together; retries also apart."""
         for status in (None, 200, -1, 0, 99, 600, 10**9):
             number = 1 + (status == 200)
-            self.states.attempt_ended(attempt("api/peers", status, number=number))
+            self.states.attempt_ended(
+                attempt(status=status, number=number, seconds=0.5)
+            )
             self.assertEqual(status is not None, self.states.telemetry.reachable)
         for code, count in (("none", 1), ("200", 1), ("other", 5)):
             found = self.value("upstream_requests_total", code=code)
@@ -202,6 +204,7 @@ class AccountTelemetryTests(SynchronousTestCase):
             ("retries_total", 1),
             ("received_bytes_total", 70),
             ("request_duration_seconds_count", 7),
+            ("request_duration_seconds_sum", 3.5),
         ):
             self.assertEqual(expected, self.value(f"upstream_{name}"), name)
 
