@@ -454,8 +454,11 @@ class ReplacedTests(LiveTestCase):
         path = self.folder / "thresholds.json"
         path.write_text('{"groups": {"important": ["nothing"]}}')
         self.environ["THRESHOLDS_FILE"] = str(path)
+        self.environ["RUNBOOKS_URL"] = "https://wiki.example/own"
         self.start()
-        self.assertIn("nothing", self.get("/?account=one"))
+        shown = self.get("/?account=one")
+        self.assertIn("nothing", shown)
+        self.assertIn("https://wiki.example/own#", shown)
         accounts, page = dict(self.exporter.accounts), self.get("/metrics?account=one")
         self.advance(5)
         path.write_text('{"days": {"management_update": 50}}')

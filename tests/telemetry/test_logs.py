@@ -51,6 +51,13 @@ class AccessLogTests(SynchronousTestCase):
             labels = {"protocol": label, "code": "none"}
             self.assertEqual(1, self.value("requests_total", "b", **labels))
 
+    def test_missing(self) -> None:
+        """A row without fields, or none, is a request over HTTP without a status."""
+        for raw, service in ((b'{"service_id":"a"}', "a"), (b"[]", "other")):
+            self.telemetry.count_recent_rows([raw], 0)
+            found = self.value("requests_total", service, protocol="http", code="none")
+            self.assertEqual(1, found, raw)
+
     def test_bytes(self) -> None:
         """Invalid and missing numbers of bytes count as 0, huge ones are cut."""
         for upload, download in ((5, 7), ("x", None), (-1, 2**40), (10**400, 0)):
