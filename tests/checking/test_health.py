@@ -185,6 +185,7 @@ class WhereTests(HealthTestCase):
             ("ssl:1:privateKey=/a=b.pem", "https://127.0.0.1:1/health"),
             ("unix:/run/x.sock:mode=660", "unix:/run/x.sock"),
             (r"unix:address=/run/a\:b", "unix:/run/a:b"),
+            ("unix:address=/run/a=b", "unix:/run/a=b"),
             ("systemd:domain=INET:index=0, :3", "http://127.0.0.1:3/health"),
             ("tcp:nonsense,:3", "http://127.0.0.1:3/health"),
         ):

@@ -126,6 +126,13 @@ class NextStateTests(SynchronousTestCase):
             self.story.lines,
         )
 
+    def test_refreshed(self) -> None:
+        """A refresh has a line for debugging, with its figures."""
+        read = Read(body("[1]: no id"), 0.25, 1.0, 1.0)
+        _, (line, *_) = next_state(self.story.state, read)
+        figures = {"records": 5, "rejected": 1, "duration_seconds": 0.25}
+        self.assertEqual(("debug", figures), (line.level, line.fields))
+
     def test_rejections(self) -> None:
         """Errors of records are logged when they begin, and an hour later if others
         appear or the same appear again. They are logged after a withdrawal, too.

@@ -57,6 +57,7 @@ class MetricsTests(MetricsTestCase):
             self.assertEqual(answer(accept), header(headers, "content-type"))
             self.assertNotIn("netbird", body.decode())
             self.assertIn("api_exporter_build_info", body.decode())
+            self.assertEqual(accept == PROMETHEUS_3, body.endswith(b"# EOF\n"))
 
     def test_gzip(self) -> None:
         """The compressed page equals the plain one, in one gzip member."""
