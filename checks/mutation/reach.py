@@ -36,9 +36,14 @@ def block(path: Path, line: int) -> str:
 def _blocks(
     path: Path, node: ast.AST, *, inside: bool = False
 ) -> list[tuple[str, list[ast.stmt]]]:
-    """Return the statements of each block inside functions, the outer ones first."""
+    """Return the statements of each block inside functions, the outer ones first.
+
+    What is computed once for all tests is left out: only the first test runs it.
+    """
     found = []
-    is_function = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    is_function = isinstance(
+        node, ast.FunctionDef | ast.AsyncFunctionDef
+    ) and "cache" not in map(ast.unparse, node.decorator_list)
     for part in ("body", "orelse", "finalbody"):
         statements = getattr(node, part, None)
         if (inside or is_function) and isinstance(statements, list) and statements:
