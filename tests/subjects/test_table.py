@@ -65,8 +65,9 @@ class Records(dict[str, tuple[Any, ...]]):
         return super().__contains__(name)
 
 
-def rendered(row: Row, known: Inventory) -> str:
-    return "".join(render(row.make(row.metric, FamilyContext(known))))
+def rendered(row: Row, known: Inventory, context: FamilyContext | None = None) -> str:
+    context = context or FamilyContext(known)
+    return "".join(render(row.make(row.metric, context)))
 
 
 def found(finder: Finder, known: Inventory) -> object:
@@ -109,6 +110,15 @@ class NamedResourcesTests(SynchronousTestCase):
                 for row in chosen.rows if chosen else ():
                     read = self.resources(partial(rendered, row))
                     self.assertEqual({*row.reads}, read, row.metric.name)
+
+    def test_shared(self) -> None:
+        """Rows share the objects of a kind: each has all samples that it has alone."""
+        for each in self.inventories:
+            for collector in COLLECTORS:
+                context = FamilyContext(each)
+                for row in collector.rows:
+                    together = rendered(row, each, context)
+                    self.assertEqual(rendered(row, each), together, row.metric.name)
 
     def test_time(self) -> None:
         """A row whose samples change by time alone names a resource that ends."""
