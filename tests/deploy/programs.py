@@ -51,7 +51,9 @@ def documents(path: Path) -> list[Any]:
     """Return all YAML documents of a file: a cached value, not to be changed. yq reads
     them, so that the tests need no YAML library.
     """
-    found: list[Any] = json.loads(run(program("yq"), "--slurp", ".", path))
+    # Without PYTHONPATH: yq is a program of the system's Python.
+    text = run(program("yq"), "--slurp", ".", path, env=environment())
+    found: list[Any] = json.loads(text)
     return found
 
 

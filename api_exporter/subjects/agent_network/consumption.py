@@ -8,7 +8,7 @@ from math import fsum
 
 from msgspec import Struct
 
-from api_exporter.netbird.inventory import Inventory
+from api_exporter.netbird.inventory import Inventory, joined_once
 from api_exporter.subjects.agent_network.resources import (
     AGENT_BUDGET_RULES,
     AGENT_CONSUMPTION,
@@ -130,6 +130,7 @@ def consumption_by_unit(inventory: Inventory) -> Mapping[Unit, Mapping[str, floa
     return found
 
 
+@joined_once
 def used_ratios(inventory: Inventory) -> Mapping[Limit, float]:
     """Return the largest share of each limit that a bound group or user has used.
 
@@ -165,9 +166,8 @@ class _BoundConsumers:
         for group in inventory.groups or ():
             found = self._consumers.setdefault(group.id, set())
             members = group.peers or () if group.id in wanted else ()
-            ids = [m.id for m in members if m.id in user_of]
-            found.update(ids, map(user_of.__getitem__, ids))
-            found.discard("")
+            ids = (m.id for m in members if m.id in user_of)
+            found.update(id_ for peer in ids for id_ in (peer, user_of[peer]) if id_)
 
     def largest(self, limit: Limit) -> float | None:
         """Return the largest amount; None if the limit binds no known group or user."""
