@@ -286,10 +286,11 @@ class World:
     def permitted(self, name: str) -> list[frozenset[str]]:
         """Return the kinds of personal data that new lines of an account may contain.
         An account that was replaced may still write for a while. One that was removed
-        meanwhile completes its last batch when it is back.
+        meanwhile, or whose disk was full, completes its last batch afterwards.
         """
-        found = self._personal[name]
-        while len(found) > 1 and found[1][0] < self._now - HOUR:
+        found, before = self._personal[name], self._now - HOUR
+        is_late = self.disk.is_troubled or self.disturbed_at > before
+        while len(found) > 1 and not is_late and found[1][0] < before:
             del found[0]
         return [personal for _, personal in found]
 
