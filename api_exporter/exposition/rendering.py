@@ -181,9 +181,9 @@ def _rendered(
             raise PageTooLong
         kept = next(old, None)
         page.append(kept if kept and kept.text == text else piece(text))
-    if len(records) < len(every):  # the others of a kind share all records
-        every = tuple(records)
-    return RenderedFamily(family.inputs_key, tuple(page), given, every)
+    # The families of a kind share the records if all of these have lines.
+    shown = tuple(records) if len(records) < len(every) else every
+    return RenderedFamily(family.inputs_key, tuple(page), given, shown)
 
 
 def _long_texts(chunks: Iterable[str]) -> Iterator[bytes]:

@@ -157,8 +157,11 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         )
 
     def read(self, resource: str, reading: Reading) -> "Inventory":
-        readings = MappingProxyType({**self.readings, resource: reading})
-        return replace(self, readings=readings)
+        after = replace(
+            self, readings=MappingProxyType({**self.readings, resource: reading})
+        )
+        vars(after).update(vars(self))  # what follows from the same records
+        return after
 
     def dormant(self, resource: str) -> bool:
         """Return whether the resource needs a record of another one without any."""

@@ -22,7 +22,7 @@ Instant = Annotated[datetime, Meta(tz=True)] | None
 """An RFC 3339 time with any offset. None and all times up to 1970 mean "never"."""
 
 SHOWN = Meta(extra={"shown": True})
-"""Marks a field that neither counts nor joins need: see `shown_fields`."""
+"""Marks a field that neither counts nor joins need: see `remove_wrong_types`."""
 
 ShownText = Annotated[str, SHOWN]
 ShownInstant = Annotated[Instant, SHOWN]

@@ -359,10 +359,10 @@ def advance(
     Raises UpstreamError.
     """
     body, records = decoding()
-    inventory = before.inventory
-    if records is not None:
-        inventory = replace(inventory.replacing(name, records), now=before.now)
-    inventory = inventory.read(name, reading)
+    if records is None:
+        return body, before.inventory.read(name, reading), MappingProxyType({})
+    inventory = before.inventory.replacing(name, records).read(name, reading)
+    inventory = replace(inventory, now=before.now)
     # What the event loop asks of each inventory is kept with it.
     _ = inventory.connected_count, inventory.current_user_id, inventory.withheld
     return body, inventory, render(inventory, before)

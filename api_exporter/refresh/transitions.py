@@ -125,8 +125,17 @@ def _emptied(state: ResourceState, **changes: Any) -> ResourceState:
 _NOTHING: Mapping[str, Any] = {
     name: getattr(ResourceState(period=0.0), name)
     for name in (
-        *("ended_at", "seconds", "error", "failures", "failing_since", "withdrawn"),
-        *("not_read", "last_success", "records", "rejected", "unknown"),
+        "ended_at",
+        "seconds",
+        "error",
+        "failures",
+        "failing_since",
+        "withdrawn",
+        "not_read",
+        "last_success",
+        "records",
+        "rejected",
+        "unknown",
     )
 }
 

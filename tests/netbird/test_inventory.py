@@ -1,6 +1,6 @@
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.netbird.inventory import Inventory, joined_once
+from api_exporter.netbird.inventory import Inventory, Reading, joined_once
 from api_exporter.netbird.records import (
     CurrentUser,
     Group,
@@ -123,7 +123,7 @@ class InventoryTests(SynchronousTestCase):
         self.assertNotIn("peers", after.withheld)
 
     def test_joined_once(self) -> None:
-        """A join is computed once for an inventory, and again for the next one."""
+        """A join is computed once for the same records, read again or not."""
         joined: list[int] = []
 
         @joined_once
@@ -135,4 +135,6 @@ class InventoryTests(SynchronousTestCase):
         after = before.replacing("peers", (Peer(id="a"), Peer(id="b")))
         counts = [count_peers(one) for one in (before, before, after, before, after)]
         self.assertEqual([1, 1, 2, 1, 2], counts)
+        unchanged = after.read("peers", Reading(began=1, ended=2))
+        self.assertEqual(2, count_peers(unchanged))
         self.assertEqual([1, 2], joined)
