@@ -28,7 +28,17 @@ from simulation.knowledge import Knowledge
 from simulation.link import LATENCY
 from simulation.logs import Row, public_event, public_row
 from simulation.upstream import Request
-from simulation.world import DAY, HOUR, MINUTE, NAMES, QUARTER, START, Violation, World
+from simulation.world import (
+    DAY,
+    HOUR,
+    MINUTE,
+    NAMES,
+    QUARTER,
+    SHARING,
+    START,
+    Violation,
+    World,
+)
 
 Problems = Iterator[str]
 
@@ -301,7 +311,7 @@ class Checker:
             return
         rate, burst = stated
         for request, is_retry in self.requests:
-            if request.account in {"beta", "gamma"} and not is_retry:
+            if request.account in SHARING and not is_retry:
                 gained = 0.9 * rate / 60.0 * (request.at - self._budget_at)
                 limit = max(1.0, burst / 2)
                 self._budget_left = min(limit, self._budget_left + gained) - 1.0
@@ -397,12 +407,21 @@ class Checker:
                     yield f"{account}: {name} is {now - at:.0f} s old, and all is well"
                 if name not in _DELAYED and known.is_missed(name):
                     since = min(well, now - known.recovered_at)
-                    if since > known.timeout + MINUTE:
+                    if since > known.timeout + MINUTE + self._queue_seconds(account):
                         yield f"{account}: {name} waits for {since:.0f} s after all"
                 tried = min(well, now - known.tried_at.get(name, 0.0))
                 requested = standing.supported is True and name != ACCESS_LOG
                 if tried > wait + 60.0 and requested and refused > BUDGET_SECONDS:
                     yield f"{account}: {name} is not asked for since {tried:.0f} s"
+
+    def _queue_seconds(self, account: str) -> float:
+        """Return seconds in which a stated rate lets all be requested once."""
+        if account not in SHARING or (stated := self.world.stated_limit) is None:
+            return 0.0
+        known = self.world.known
+        sharing = (known[name].network for name in SHARING & known.keys())
+        requests = sum(len(network.states) for network in sharing)
+        return requests / (0.9 * stated[0] / MINUTE)
 
     def _idle(self) -> Problems:
         now = self.world.seconds()
@@ -413,7 +432,7 @@ class Checker:
                 or freshness[PEERS].error
             ):
                 continue
-            if account in {"beta", "gamma"} and self.world.stated_limit:
+            if account in SHARING and self.world.stated_limit:
                 continue  # The budget decides.
             if now - self._unreachable_at < known.timeout + MAX_IDLE_SECONDS:
                 continue  # a request may be connecting
@@ -439,7 +458,7 @@ class Checker:
 
     def _refused_at(self, account: str) -> float:
         """Return when the NetBird API last sent a 429 for this account's token."""
-        names = {"beta", "gamma"} if account in {"beta", "gamma"} else {account}
+        names = SHARING if account in SHARING else {account}
         known = self.world.known
         return max(known[name].refused_at for name in names & known.keys())
 

@@ -193,7 +193,7 @@ class World:
                         lines["ACCESS_LOG_REQUESTS_PER_MINUTE"] = "1"
             if name == "gamma":
                 lines["UPSTREAM_ACCOUNT"] = "gamma"
-            if name in {"beta", "gamma"} and self.stated_limit:
+            if name in SHARING and self.stated_limit:
                 lines["UPSTREAM_RATE_LIMIT"] = "/".join(map(str, self.stated_limit))
             self.files.lines[name] = lines
             self.files.write(name)
