@@ -17,6 +17,7 @@ from api_exporter.attention.thresholds import default_thresholds
 from api_exporter.netbird.records import CHOICES
 from api_exporter.settings.definitions import ACCOUNT_SETTINGS, SETTINGS
 from api_exporter.settings.setting import Setting
+from tools.json_text import json_text
 from tools.prometheus import ALERTS, ROOT, RULES, THRESHOLDS, add_severities
 
 CHART = ROOT / "deploy/helm/api-exporter"
@@ -65,7 +66,7 @@ def schema() -> str:
         one = {"$ref": f"#/$defs/{'share' if table == 'shares' else 'whole'}"}
         known = getattr(thresholds, table)
         tables[table]["properties"] = dict.fromkeys(known, one)
-    return json.dumps(found, indent=2, ensure_ascii=False) + "\n"
+    return json_text(found) + "\n"
 
 
 def _property(setting: Setting) -> dict[str, object]:

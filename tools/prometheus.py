@@ -11,6 +11,7 @@ from pathlib import Path
 
 from api_exporter.attention.finding import FindingKind
 from api_exporter.subjects.table import FINDERS
+from tools.json_text import json_text
 
 ROOT = Path(__file__).parent.parent
 
@@ -93,8 +94,7 @@ def add_severities() -> None:
     thresholds = json.loads(THRESHOLDS.read_text(encoding="utf-8"))
     known = thresholds["severities"]
     thresholds["severities"] = {k.name: known.get(k.name, "warning") for k in KINDS}
-    made = json.dumps(thresholds, indent=2, ensure_ascii=False) + "\n"
-    THRESHOLDS.write_text(made, encoding="utf-8")
+    THRESHOLDS.write_text(json_text(thresholds) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

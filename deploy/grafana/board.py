@@ -1,10 +1,10 @@
 """A board: panels under variables, marks and links that all boards share."""
 
-import json
 from collections.abc import Sequence
 
 from deploy.grafana.panels import SOURCE, Json
 from deploy.grafana.queries import PROCESS, TARGET, of
+from tools.json_text import json_text
 
 _EXPORTERS = '__name__=~"api_exporter_build_info|netbird_api_up"'
 
@@ -154,4 +154,4 @@ def board(
         "templating": {"list": [*_VARIABLES, *variables]},
         "panels": [*panels],
     }
-    return json.dumps(made, indent=2, ensure_ascii=False) + "\n"
+    return json_text(made) + "\n"
