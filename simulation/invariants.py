@@ -415,7 +415,7 @@ class Checker:
                     yield f"{account}: {name} is not asked for since {tried:.0f} s"
 
     def _queue_seconds(self, account: str) -> float:
-        """Return seconds in which a stated rate lets all be requested once."""
+        """Return seconds until a stated rate has allowed all requests once."""
         if account not in SHARING or (stated := self.world.stated_limit) is None:
             return 0.0
         known = self.world.known
