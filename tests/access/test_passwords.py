@@ -138,14 +138,6 @@ class PasswordsTests(SynchronousTestCase):
         self.learn(one)
         self.assertEqual(one == two, self.is_known(two))
 
-    def test_changed(self) -> None:
-        """A new hash makes the old password wrong, until it is compared."""
-        self.learn(b"right")
-        changed = self.passwords.check(
-            {"alice": OTHER}, b"alice", b"right", may_wait=True
-        )
-        self.assertNoResult(Deferred.fromCoroutine(changed))
-
     def test_bounded(self) -> None:
         """The newest right passwords stay, and guesses remove none."""
         for number in range(MAX_RESULTS + 1):
