@@ -44,8 +44,10 @@ def _members(inventory: Inventory) -> Callable[[Group], tuple[int, int]]:
     offline = {peer.id for peer in peers if not peer.connected}
 
     def count(group: Group) -> tuple[int, int]:
+        # The event loop may run inside a comprehension, not inside an intersection.
         ids = [member.id for member in group.peers or ()]
-        return len(connected.intersection(ids)), len(offline.intersection(ids))
+        up = {one for one in ids if one in connected}
+        return len(up), len({one for one in ids if one in offline})
 
     return MemoFunction(count)
 

@@ -36,12 +36,22 @@ def mask_secrets(text: str, *secrets: str) -> str:
     return re.sub("\0+", _MASK, "".join(shown))[:_MAX_CHARACTERS]
 
 
+STEP_BYTES = 2**20
+"""Bytes that are searched before the event loop may run."""
+
+
 def mask_records(secrets: Iterable[str], data: bytes) -> bytes:
     """Return records of any size; long secrets in them are masked."""
-    for secret in secrets:
-        if len(secret) >= _MIN_LONG_SECRET:
-            data = data.replace(secret.encode(), _MASK.encode())
+    for secret in map(str.encode, secrets):
+        if len(secret) >= _MIN_LONG_SECRET and _contains(data, secret):
+            data = data.replace(secret, _MASK.encode())
     return data
+
+
+def _contains(data: bytes, part: bytes) -> bool:
+    length = STEP_BYTES + len(part)
+    begins = range(0, len(data), STEP_BYTES)
+    return any(data.find(part, begin, begin + length) >= 0 for begin in begins)
 
 
 def one_line(text: str) -> str:

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.upstream.masking import mask_records, mask_secrets
+from api_exporter.upstream.masking import STEP_BYTES, mask_records, mask_secrets
 
 SECRET = "nbp_8sYvTtQ2WxRkMpLz4JcHdNgFbA1eUi0aBcDe"
 
@@ -58,3 +58,10 @@ class RecordsTests(SynchronousTestCase):
             b'[{"a":"<token>"},{"b":"x<token><token>","c":"short"}]',
             mask_records((long, "short", other), body),
         )
+
+    def test_steps(self) -> None:
+        """A secret is found wherever a step of the search ends."""
+        for before in range(STEP_BYTES - len(SECRET), STEP_BYTES + 2):
+            body = b"." * before + SECRET.encode() + b"."
+            masked = b"." * before + b"<token>."
+            self.assertEqual(masked, mask_records((SECRET,), body), before)
