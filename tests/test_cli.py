@@ -78,10 +78,10 @@ class MainTests(SynchronousTestCase):
     def test_runbook(self) -> None:
         """A runbook is printed as text. The case of its name does not matter."""
         _, printed = self.ended("--runbook", "apiexporterdatalate")
-        title, _, meaning, *_, ends = printed.splitlines()
+        title, _, meaning, *_, last = printed.splitlines()
         self.assertEqual("ApiExporterDataLate", title)
         self.assertIn("ApiExporterUpstreamFailing fires in its place", meaning)
-        self.assertTrue(ends.startswith("* Ends when: "), ends)
+        self.assertTrue(last.startswith("* Do: "), last)
         self.assertNotRegex(printed, r"\*\*|\]\(")
 
     def test_wrong(self) -> None:

@@ -76,19 +76,14 @@ def metrics() -> str:
 
 
 def _findings() -> str:
-    """Return a table of all kinds of findings."""
-    severities = default_thresholds().severities
-    rows = (
-        (
-            code(kind.name),
-            severities.get(kind.name, "warning"),
-            code(kind.object_type),
-            code(*finder.reads),
-        )
-        for finder in FINDERS
-        for kind in finder.kinds
-    )
-    return table(("finding", "severity", "object_type", "reads"), rows)
+    """Return a table of all kinds of findings by their objects and lists."""
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for finder in FINDERS:
+        for kind in finder.kinds:
+            key = code(kind.object_type), code(*finder.reads)
+            kinds.setdefault(key, []).append(kind.name)
+    rows = ((code(*names), *key) for key, names in sorted(kinds.items()))
+    return table(("findings", "object_type", "reads"), rows)
 
 
 def _subject(collector: Collector) -> ModuleType:

@@ -155,7 +155,9 @@ def _rows() -> Iterator[tuple[str, list[str]]]:
 
 
 def roles_table() -> str:
-    """Return a column for each role; roles with the same results share one."""
+    """Return a column for each role; roles with the same results share one, and so do
+    paths a row.
+    """
     by_role: Mapping[str, dict[str, str]] = {role: results(role) for role in ROLES}
     columns: dict[tuple[str, ...], list[str]] = {}
     for role in ROLES:
@@ -164,15 +166,11 @@ def roles_table() -> str:
             for module, resources in _rows()
         )
         columns.setdefault(cells, []).append(role)
-    rows = (
-        (
-            ", ".join(
-                f"`{RESOURCE_BY_NAME[n].path.removeprefix('api/')}`" for n in resources
-            ),
-            *(cells[i] for cells in columns),
-        )
-        for i, (_, resources) in enumerate(_rows())
-    )
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for i, (_, resources) in enumerate(_rows()):
+        paths = rows.setdefault(tuple(cells[i] for cells in columns), [])
+        paths += (RESOURCE_BY_NAME[n].path.removeprefix("api/") for n in resources)
     return table(
-        ("paths below `/api/`", *(", ".join(names) for names in columns.values())), rows
+        ("paths below `/api/`", *(", ".join(names) for names in columns.values())),
+        ((", ".join(f"`{p}`" for p in paths), *cells) for cells, paths in rows.items()),
     )

@@ -113,7 +113,6 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         " address. `none` means no proxy. If this is not set, the exporter follows"
         " `HTTPS_PROXY`, `HTTP_PROXY` and `NO_PROXY` as Go programs do"
         " ([proxies](connections.md)).",
-        section="Connection to the NetBird API",
         secret=True,
     )
     upstream_client_cert_file: Path | None = setting(
@@ -220,7 +219,7 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         "File for the audit events, one JSON object a line. The exporter requests"
         " events every minute and writes each event once. With `-`, all log lines go"
         " to standard error.",
-        section="Audit events",
+        section="Audit events and access log",
         is_path=True,
         writes=True,
     )
@@ -240,7 +239,6 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         "File for the access log of the reverse proxy, one JSON object a line. The"
         " exporter writes each request once. With `-`, all log lines go to standard"
         " error.",
-        section="Access log of the reverse proxy",
         is_path=True,
         writes=True,
     )
