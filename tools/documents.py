@@ -76,14 +76,13 @@ def metrics() -> str:
 
 
 def _findings() -> str:
-    """Return a table of all kinds of findings by their objects and lists."""
-    kinds: dict[tuple[str, str], list[str]] = {}
+    """Return a table of all kinds of findings by the type of their object."""
+    names: dict[str, list[str]] = {}
     for finder in FINDERS:
         for kind in finder.kinds:
-            key = code(kind.object_type), code(*finder.reads)
-            kinds.setdefault(key, []).append(kind.name)
-    rows = ((code(*names), *key) for key, names in sorted(kinds.items()))
-    return table(("findings", "object_type", "reads"), rows)
+            names.setdefault(kind.object_type, []).append(kind.name)
+    rows = ((code(of), code(*found)) for of, found in sorted(names.items()))
+    return table(("object_type", "findings"), rows)
 
 
 def _subject(collector: Collector) -> ModuleType:
