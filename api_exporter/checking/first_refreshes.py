@@ -58,14 +58,15 @@ def _is_reading(network: AccountNetwork, now: float) -> bool:
 
 
 def unread(network: AccountNetwork) -> Iterator[str]:
-    """Yield the resources that are still to be read."""
+    """Yield the resources that are still to be read, or have a part that is."""
     states = network.states
     for resource in network.selection.resources:
         known = states.get(resource.name)
+        path = network.pipeline.request_path(resource)
         if (
-            (known is None or known.ended_at is None)
+            (known is None or known.ended_at is None or known.path != path)
             and not network.inventory.dormant(resource.name)
-            and network.pipeline.request_path(resource) is not None
+            and path is not None
             and not network.is_held_back(resource)
         ):
             yield resource.name

@@ -15,10 +15,12 @@ from api_exporter.checking.first_refreshes import (
 )
 from api_exporter.checking.report import access_lines, choose, report_lines
 from api_exporter.ports import UpstreamError
+from api_exporter.refresh.budget import Budget
 from api_exporter.settings.addresses import parse_addresses
 from api_exporter.settings.environment import read_settings
 from api_exporter.subjects.watch import FindingList, KeptFindings
 from api_exporter.upstream.advice import advice
+from tests.bodies import body
 from tests.parts import attempt
 from tests.web.watched import QUIET, Watched, lost_routes
 
@@ -119,6 +121,15 @@ class CheckTests(SynchronousTestCase):
             watched.count_attempt(attempt(f"api/{number}", 403))
         _, text = self.checked(watched)
         self.assertIn("\nheld_back: not requested: NetBird refused other paths", text)
+
+    def test_parts(self) -> None:
+        """Today's usage is read after that of earlier days, even if it waits."""
+        collectors = ("peers", "groups", "users", "agent_network")
+        watched = Watched(collectors=collectors, budget=Budget((60, 24)))
+        watched.bodies["api/agent-network/providers"] = body("agent_providers")
+        self.checked(watched)
+        usage = 'netbird_api_agent_usage_tokens{period="day",kind="input"}'
+        self.assertTrue(usage in watched.text().decode())
 
     def test_failures(self) -> None:
         """A failure counts as a warning, with its request and advice once."""

@@ -10,6 +10,7 @@ from twisted.web.resource import Resource
 
 from api_exporter.collectors.collector import EVERYTHING, MetricFilter
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
+from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.network import AccountNetwork, NetworkOptions
 from api_exporter.web.lookup import NewestTable
@@ -64,6 +65,7 @@ class Watched(AccountNetwork):
         personal: frozenset[str] = frozenset(),
         important_groups: tuple[str, ...] = (),
         lookup: bool = False,
+        budget: Budget | None = None,
     ) -> None:
         self.clock = Clock()
         self.network = SimulatedNetwork(peers)
@@ -73,7 +75,7 @@ class Watched(AccountNetwork):
         self.down: UpstreamError | None = None
         super().__init__(
             fetch=self.fetch,
-            plan=request_plan(collectors, metric_filter=metric_filter),
+            plan=request_plan(collectors, metric_filter=metric_filter, budget=budget),
             clocks=clocks_of(self.clock, self.now, name),
             registry=CollectorRegistry(),
             options=NetworkOptions(
