@@ -70,7 +70,7 @@ class Setting(Struct, frozen=True):
         failed = ValueError(unexpanded(text))
         if not (self.is_path and str(failed)):
             try:
-                return self.parse(text)
+                return self._parse(text)
             except ValueError as error:
                 failed = failed if str(failed) else error
         value = "its value" if self.secret else quote_value(text)
@@ -81,6 +81,15 @@ class Setting(Struct, frozen=True):
         )
         errors.append(ConfigurationError.of(failed, problem))
         return None
+
+    def _parse(self, text: str) -> Any:
+        """Parse a value. Pages and metrics may repeat it, so it must be UTF-8."""
+        value = self.parse(text)
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise ValueError("the value is not UTF-8") from None
+        return value
 
 
 def absolute_path(folder: str, text: str) -> str:

@@ -244,7 +244,9 @@ REFUSED: dict[str, dict[str, list[str]]] = {
             *("servers", "group:servers", "groups", "no")
         ],
         "(the list is empty)": ["groups:", "groups: ,"],
+        "(the value is not UTF-8)": ["groups:a\udcff"],
     },
+    "EVENTS_FILE": {"(the value is not UTF-8)": ["/var/log/a\udcff"]},
     "IMPORTANT_GROUPS": {
         "(the list is empty)": [","],
         "(the value is not UTF-8)": ["a\udcff"],
