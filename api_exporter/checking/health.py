@@ -159,7 +159,7 @@ def _request(url: str, page: str = HEALTH_PAGE) -> Request:
             f"the URL must be http://host:port/path, or https; {HEALTH_USAGE}"
         )
     page = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    if not re.fullmatch(r"[!-~]+", page):
+    if not re.fullmatch(r"[!-~]+", page) or re.search(r"[\0- \x7f]", host):
         raise ConfigurationError(
             f"the URL contains a space or a non-ASCII character; {HEALTH_USAGE}"
         )

@@ -224,6 +224,7 @@ class WhereTests(HealthTestCase):
             (["http://a:b/"], "the URL is not valid: "),
             (["http://127.0.0.1:1/", "nbp_x"], "'nbp_…' is not a number of seconds"),
             (["http://a/\u00e4"], "the URL contains a space or a non-ASCII character"),
+            (["http://a b/"], "the URL contains a space or a non-ASCII character"),
         ):
             status, line = self.asked(*arguments)
             start = f"CRITICAL: {words}"
