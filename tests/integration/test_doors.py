@@ -14,7 +14,16 @@ import bcrypt
 
 from tests.access.folder import SERVER, Folder
 from tests.integration.exporter import ExporterTestCase
-from tests.integration.programs import SOON, Running, get, scraped, start, until
+from tests.integration.programs import (
+    SOON,
+    Running,
+    becomes,
+    get,
+    scraped,
+    start,
+    until,
+)
+from tests.integration.promql import SECOND, Prometheus
 from tests.integration.test_canary import CanaryTestCase, forms
 
 PASSWORD = "open sesame"
@@ -31,6 +40,31 @@ from api_exporter.cli import main
 main()
 """
 """The exporter on a machine whose name server does not answer."""
+
+TOKEN = "a-token-of-some-length"
+
+CERTIFICATE = "cert_file: ../door/client.pem, key_file: ../door/client.key"
+_LOGIN = f"basic_auth: {{username: alice, password: {PASSWORD}}}"
+
+REQUIRED = (
+    f"{SERVER}  client_ca_file: ca.pem\n"
+    "  client_auth_type: RequireAndVerifyClientCert\n"
+)
+
+JOBS = {
+    "password": (CERTIFICATE, _LOGIN),
+    "token": (CERTIFICATE, f"authorization: {{credentials: {TOKEN}}}"),
+    "no password": (CERTIFICATE, ""),
+    "no certificate": ("", _LOGIN),
+}
+"""The certificate and the login of each job of a Prometheus."""
+
+JOB = """
+- job_name: {name}
+  scheme: https
+  static_configs: [{{targets: ["localhost:{port}"]}}]
+  tls_config: {{ca_file: ../door/ca.pem, {certificate}}}
+  {login}"""
 
 STAYS = "the previous configuration stays in use"
 
@@ -98,6 +132,22 @@ class StartTests(DoorTestCase):
         ended = self.ended([*self.exporter, "--health"], environ)
         expected_line = f"OK: https://127.0.0.1:{self.port}/health: 200\n"
         self.assertEqual((0, expected_line), (ended.returncode, ended.stdout))
+
+    def test_prometheus(self) -> None:
+        """A real Prometheus needs a client certificate, and a password or a token."""
+        self.guarded(self.door(REQUIRED + users(), TOKEN))
+        text = "".join(
+            JOB.format(name=name, port=self.port, certificate=certificate, login=login)
+            for name, (certificate, login) in JOBS.items()
+        )
+        prometheus = Prometheus(self, self.directory, f"{SECOND}scrape_configs:{text}")
+
+        def jobs(query: str) -> set[str]:
+            return {one["metric"]["job"] for one in prometheus.samples(query)}
+
+        becomes(JOBS.keys(), lambda: jobs("count_over_time(up[1m]) >= 3"))
+        becomes({"password", "token"}, lambda: jobs("sum_over_time(up[1m]) >= 3"))
+        self.assertEqual({"password", "token"}, jobs("max_over_time(up[1m]) == 1"))
 
 
 class LookUpTests(DoorTestCase):
