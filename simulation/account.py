@@ -70,7 +70,6 @@ class Account:
     Attributes:
         records: the records of each resource.
         changes: the number of changes of each resource.
-        removed: ids of deleted peers.
         delivered: the last body of each resource that was sent completely, and when it
             was made, in seconds of its own clock; None if it was damaged.
     """
@@ -155,11 +154,6 @@ class Account:
             if peer.get("connected") is True and "last_seen" in peer:
                 peer["last_seen"] = rfc3339(self._now())
         self._bodies.pop("peers", None)
-
-    @property
-    def removed(self) -> set[str]:
-        current_ids = {str(r.get("id")) for r in self.records["peers"] if r}
-        return {record["id"] for record in self._deleted.get("peers", ())} - current_ids
 
     def change(self) -> str:
         """Make one change by chance. Return its description."""

@@ -97,8 +97,6 @@ _UNSUPPORTED = re.compile(
     r"|(\w+) is withheld"
 )
 
-_PEER_ID = re.compile(r'^netbird_api_peer_\w+{peer_id="([^"]+)"', re.MULTILINE)
-
 _DELAYED = {ACCESS_LOG, "access_tokens", *RULES.dormant_without}
 """Resources that may wait for others, or that are costly for the NetBird API."""
 
@@ -475,15 +473,6 @@ class Checker:
                 for words in known.differences():
                     yield f"{account}: {words}"
 
-    def gone(self) -> Problems:
-        """Yield published ids of peers that the last good body does not contain."""
-        for account, known in self.world.known.items():
-            published_ids = set(_PEER_ID.findall(known.network.text().decode()))
-            body, _ = known.bodies.get(PEERS, (b"", 0.0))
-            for id_ in known.account.removed & published_ids:
-                if id_.encode() not in body:
-                    yield f"{account}: peer {id_} is gone"
-
     def web(self) -> Problems:
         """Check some random pages, mostly those of metrics."""
         exporter = self.world.exporter
@@ -851,12 +840,6 @@ INVARIANTS = (
         "A page is byte for byte what its inventory renders, has the lines of a"
         " process that starts now, and the joined values of the plain reference.",
         Checker.pages,
-        QUARTER,
-    ),
-    Invariant(
-        "docs/metrics.md",
-        "The series of a deleted object disappear with the next refresh.",
-        Checker.gone,
         QUARTER,
     ),
     Invariant(

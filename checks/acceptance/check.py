@@ -1,7 +1,6 @@
 """The type of a check, and functions that provide the programs for checks."""
 
 import os
-import re
 import shutil
 import signal
 import socket
@@ -177,35 +176,23 @@ def pip_tool(package: str, name: str) -> Path:
     return found
 
 
-def go_tool(module: str, version: str, *flags: str) -> Path:
-    """Build a program of a Go module once. Raise Missing if it cannot be built.
+def go_tool(module: str, version: str, package: str = "", *flags: str) -> Path:
+    """Build a program of a Go module once. `go install` would need the list of the
+    module's versions, which a module proxy may refuse.
 
     Args:
-        flags: more arguments of `go install`.
+        package: its path below the module.
+        flags: more arguments of `go build`.
     """
-    home = BUILD / "bin"
-    name = re.sub(r"/v\d+$", "", module).rpartition("/")[2]
-    found = home / f"{name}@{version}"
-    if not found.exists():
-        try:
-            install = ("install", *flags, f"{module}@{version}")
-            run(go(), *install, env={"GOBIN": str(home)})
-        except Failed as error:
-            raise Missing(f"{module}@{version}: {error}") from None
-        (home / name).rename(found)
-    return found
-
-
-def go_module(module: str, version: str, package: str) -> Path:
-    """Build a program as `go_tool` does, but without the list of a module's versions.
-    `go install` needs the list, which a module proxy may refuse.
-    """
-    found = BUILD / "bin" / f"{package.rpartition('/')[2]}@{version}"
+    path = f"{module}/{package}".rstrip("/")
+    found = BUILD / "bin" / f"{path.rpartition('/')[2]}@{version}"
     if not found.exists():
         work = BUILD / "module"
         work.mkdir(parents=True, exist_ok=True)
-        (work / "go.mod").write_text(f"module tools\nrequire {module} {version}\n")
-        go_build(found, f"{module}/{package}", work, "-mod=mod")
+        # From 1.17 on Go does not read the requirements of modules that it needs not.
+        lines = ("module tools", "go 1.17", f"require {module} {version}")
+        (work / "go.mod").write_text("\n".join(lines))
+        go_build(found, path, work, "-mod=mod", *flags)
     return found
 
 

@@ -167,7 +167,7 @@ def _validate(
     folder: Path, version: str, objects: list[dict[str, Any]]
 ) -> list[tuple[str, str]]:
     """Return the kind and name of each object, with "Valid" or its fault."""
-    tool = go_tool("github.com/yannh/kubeconform/cmd/kubeconform", "v0.8.0")
+    tool = go_tool("github.com/yannh/kubeconform", "v0.8.0", "cmd/kubeconform")
     file = _write(folder, objects)
     number = version.removeprefix("v")
     where = [f"--schema-location={place}" for place in schemas.locations()]
@@ -303,4 +303,4 @@ def _check_rules(
 
 
 def program() -> Path:
-    return go_tool("helm.sh/helm/v3/cmd/helm", "v3.22.0")
+    return go_tool("helm.sh/helm/v3", "v3.22.0", "cmd/helm")

@@ -9,16 +9,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from checks.acceptance.check import (
-    ROOT,
-    Failed,
-    Missing,
-    go,
-    go_module,
-    go_tool,
-    pip_tool,
-    run,
-)
+from checks.acceptance.check import ROOT, Failed, Missing, go, go_tool, pip_tool, run
 from checks.acceptance.helm import examples, rendered
 
 RECIPE = ROOT / "deploy/container/Containerfile"
@@ -82,7 +73,7 @@ RULES = ("rules.yml", "alerts.yml")
 
 def pint(_folder: Path) -> str:
     """Check that pint has no finding."""
-    tool = go_module("github.com/cloudflare/pint", "v0.60.0", "cmd/pint")
+    tool = go_tool("github.com/cloudflare/pint", "v0.60.0", "cmd/pint")
     files = [ROOT / "deploy/prometheus" / name for name in RULES]
     level = ("--min-severity", "info", "--fail-on", "info")
     run(tool, "--offline", "--no-color", "lint", *level, *files)
@@ -99,13 +90,11 @@ def dashboards(_folder: Path) -> str:
     return f"no finding in {len(found)} dashboards"
 
 
-_ACTIONLINT = ("github.com/rhysd/actionlint/cmd/actionlint", "v1.7.12")
-
-
 def actionlint(_folder: Path) -> str:
     """Check that actionlint has no finding, the scripts in the workflows included."""
     files = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-    run(go_tool(*_ACTIONLINT), "-no-color", *files)
+    tool = go_tool("github.com/rhysd/actionlint", "v1.7.12", "cmd/actionlint")
+    run(tool, "-no-color", *files)
     return ", ".join(path.name for path in files)
 
 

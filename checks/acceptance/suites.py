@@ -35,6 +35,8 @@ def _run_goal(goal: str) -> str:
 
 VERSION = "3.16.0"
 
+_PROMETHEUS = "github.com/prometheus/prometheus"
+
 # Service discovery by files and HTTP is enough, and needs no vendor's library.
 _BUILD = (
     "-tags=remove_all_sd",
@@ -45,6 +47,7 @@ TESTS = (
     "tests.deploy.test_prometheus",
     "tests.deploy.test_unix_socket",
     "tests.deploy.test_monitoring_netbird",
+    "tests.integration.test_doors",
     "tests.integration.test_prometheus",
     "tests.integration.test_service_discovery",
     "tests.test_golden",
@@ -55,9 +58,9 @@ TESTS = (
 def prometheus(folder: Path) -> str:
     """Check that all tests with Prometheus pass with it, and none is skipped."""
     for name in ("prometheus", "promtool"):
-        module = f"github.com/prometheus/prometheus/cmd/{name}"
         # Its Go modules are numbered v0.3xx: 3.16.0 is v0.316.0.
-        tool = go_tool(module, f"v0.{VERSION.replace('.', '', 1)}", *_BUILD)
+        version = f"v0.{VERSION.replace('.', '', 1)}"
+        tool = go_tool(_PROMETHEUS, version, f"cmd/{name}", *_BUILD)
         (folder / name).symlink_to(tool)
     said = run(folder / "prometheus", "--version").splitlines()[0]
     if VERSION not in said:

@@ -14,19 +14,12 @@ from pathlib import Path
 from msgspec import Struct
 
 from checks.benchmarks.client import Client, wait
-from checks.benchmarks.processes import (
-    ROOT,
-    Program,
-    empty_folder,
-    module,
-    running,
-    twistd,
-)
+from checks.benchmarks.processes import Program, empty_folder, module, running, twistd
 from checks.benchmarks.scraping import percentile
 from checks.benchmarks.servers import MALLOC
 from checks.benchmarks.table import Table
 from tests.integration.exporter import key_and_certificate
-from tests.integration.programs import free_port
+from tests.integration.programs import ROOT, free_port
 
 SCRAPE = ("Accept: application/openmetrics-text;version=1.0.0", "Accept-Encoding: gzip")
 SCRAPE_SECONDS = 30.0
@@ -59,7 +52,6 @@ class Case(Struct, frozen=True, kw_only=True):
 TARGETS = {"core": 0.35, "memory": 650 * MIB, "lag": 0.05, "age": 45.0}
 CASES = (
     Case(accounts=1000, peers=100, targets=TARGETS),
-    Case(accounts=500, peers=100, targets=TARGETS),
     Case(accounts=100, peers=100, tls=True, targets=TARGETS),
     Case(accounts=50, peers=2000, targets={"memory": 450 * MIB}),
     Case(accounts=20, peers=100, big=100_000, targets={"scrape": 0.1}),

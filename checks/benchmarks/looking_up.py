@@ -36,13 +36,9 @@ def measure(table: Table, peers: int, upstream: int, directory: Path) -> None:
             )
             if row[field]
         ]
-        before = daemon.cpu
         seconds = [client.time(query)[0] for query in queries]
-        cpu = (daemon.cpu - before) / len(queries)
-        table.put("/lookup: median", peers, statistics.median(seconds) * MS, "ms")
         p99 = percentile(seconds, 0.99) * MS
         table.put("/lookup: p99", peers, p99, "ms", {MIDDLE: 1})
-        table.put("/lookup: CPU", peers, cpu * MS, "ms")
         for path in ("/lookup.csv", "/lookup.json"):
             took = statistics.median(client.time(path)[0] for _ in range(50))
             table.put(f"{path}: median", peers, took * MS, "ms", {MIDDLE: 5})

@@ -9,9 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from api_exporter.settings.definitions import SETTINGS
-
-ROOT = Path(__file__).resolve().parents[2]
+from tests.integration.programs import ROOT, environment
 
 
 class Program:
@@ -34,7 +32,7 @@ class Program:
             self.process = subprocess.Popen(
                 command,
                 cwd=directory,
-                env={**_without_settings(), **(environ or {})},
+                env=environment(PYTHONPATH=str(ROOT), **(environ or {})),
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=subprocess.STDOUT,
@@ -106,14 +104,6 @@ def twistd(*arguments: str) -> list[str]:
     """Return the command that runs a twistd plugin in the foreground."""
     code = "from twisted.scripts.twistd import run; run()"
     return [sys.executable, "-c", code, "--nodaemon", "--pidfile=", *arguments]
-
-
-def _without_settings() -> dict[str, str]:
-    ours = {setting.name for setting in SETTINGS}
-    kept = {k: v for k, v in os.environ.items() if k not in ours}
-    # Installed code is compiled. Without this, the code of a checkout might not be.
-    kept.pop("PYTHONDONTWRITEBYTECODE", None)
-    return {**kept, "PYTHONPATH": str(ROOT)}
 
 
 def _family(pid: int) -> list[int]:

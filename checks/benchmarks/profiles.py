@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from checks.benchmarks import servers, starting
-from checks.benchmarks.processes import ROOT, module
+from checks.benchmarks.processes import module
 from checks.benchmarks.table import Table
+from tests.integration.programs import ROOT
 
 PROFILES: Mapping[str, Mapping[str, str]] = {
     "all": {},
@@ -58,7 +59,7 @@ def measure(table: Table, peers: int, upstream: int, directory: Path) -> None:
     for _ in range(2):
         for name, settings in PROFILES.items():
             found = refreshed(upstream, 5, settings)
-            middle = statistics.median(each["cpu"] for each in found["full"])
+            middle = statistics.median(found["full"])
             spent[name] = min(spent[name], middle)
             table.put(f"profile {name}: series", peers, found["series"], "count")
             wanted = {peers: MAX_TOTALS_BYTES / 1e3} if name == "totals" else None
@@ -79,7 +80,7 @@ def published() -> Iterator[str]:
     yield "| --- |" + " ---: |" * len(SIZES)
     cells: dict[str, list[str]] = {name: [] for name in PROFILES}
     for size in SIZES:
-        with servers.upstream_and_folder(size) as (upstream, _):
+        with servers.upstream_and_folder(size) as upstream:
             for name, settings in PROFILES.items():
                 found = refreshed(upstream, 1, settings)
                 cells[name].append(

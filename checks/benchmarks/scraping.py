@@ -47,10 +47,6 @@ class Scrapes(Struct):
         return statistics.median(self.seconds)
 
     @property
-    def p99(self) -> float:
-        return percentile(self.seconds, 0.99)
-
-    @property
     def cpu_each(self) -> float:
         return self.cpu / len(self.seconds)
 
@@ -140,16 +136,3 @@ def _in_turns(
                     scrapes.cpu += program.cpu - before
                     scrapes.resident = program.resident
     return found
-
-
-def uncached(port: int, times: int) -> float:
-    """Return the median of scrapes with newly rendered metrics of the exporter itself.
-    They are rendered at most once a second.
-    """
-    client = Client(port)
-    seconds = []
-    for _ in range(times):
-        time.sleep(1.05)
-        seconds.append(client.time("/metrics", *HEADERS["gzip"])[0])
-    client.close()
-    return statistics.median(seconds)

@@ -54,12 +54,10 @@ def upstream(peers: int, directory: Path, kind: str = "passing") -> Iterator[int
 
 
 @contextmanager
-def upstream_and_folder(
-    peers: int, kind: str = "passing"
-) -> Iterator[tuple[int, Path]]:
-    """Run the simulated API in a new folder. Yield its port and the folder."""
+def upstream_and_folder(peers: int, kind: str = "passing") -> Iterator[int]:
+    """Run the simulated API in a new folder. Yield its port."""
     with empty_folder() as folder, upstream(peers, folder, kind) as port:
-        yield port, folder
+        yield port
 
 
 @contextmanager

@@ -24,12 +24,10 @@ class Start(Struct, frozen=True):
 
     Attributes:
         health: seconds to the first response.
-        full: seconds until everything has been read and the page is sent.
-        latencies: seconds of each request of `/health` meanwhile.
+        latencies: seconds of each request of `/health` until everything has been read.
     """
 
     health: float
-    full: float
     latencies: list[float]
 
 
@@ -69,10 +67,8 @@ def measure_start(program: Program) -> Start:
             looked = now
         if now - begin > MAX_WAIT:
             raise TimeoutError("the first round does not end")
-    client.get("/metrics")
-    full = time.perf_counter() - begin
     client.close()
-    return Start(health, full, latencies)
+    return Start(health, latencies)
 
 
 def everything_read(client: Client, least: float = 1.0) -> bool:
