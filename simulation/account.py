@@ -118,6 +118,9 @@ class Account:
             self.records[name] = found
         self.note_change(*self.records)
 
+    def log(self, kind: str) -> EventLog | RequestLog:
+        return self.events if kind == "events" else self.requests
+
     def note_change(self, *names: str) -> None:
         """Note that the records of these resources have changed."""
         for name in names:

@@ -26,7 +26,7 @@ from simulation.account import MARKS, PATHS, SECRET
 from simulation.judge import Judge
 from simulation.knowledge import Knowledge
 from simulation.link import LATENCY
-from simulation.logs import Row, public_event, public_row
+from simulation.logs import EventLog, Row, public_event, public_row
 from simulation.upstream import Request
 from simulation.world import (
     DAY,
@@ -41,6 +41,7 @@ from simulation.world import (
 )
 
 Problems = Iterator[str]
+Check = Callable[["Checker"], Problems]
 
 _PAGES: tuple[tuple[str, set[int], str | None], ...] = (
     ("/", {200}, None),
@@ -150,6 +151,46 @@ def _found_keys(state: KeptFindings) -> set[FindingKey]:
     return {finding.key for own in state.by_finder.values() for finding in own}
 
 
+PROBE = "develop/decisions.md#while-the-peers-fail-they-are-the-probe"
+FINDINGS = "develop/decisions.md#findings-follow-the-refreshes"
+PAGES = "develop/decisions.md#a-page-is-made-from-the-one-before-it"
+
+
+class Invariant(Struct, frozen=True, eq=False):
+    """One invariant.
+
+    Attributes:
+        document: the document that promises it, below `docs`.
+        check: yields a text for each violation; its documentation is the promise.
+        every: seconds between two checks; 0 for each step.
+    """
+
+    document: str
+    check: Check
+    every: float
+
+    @property
+    def name(self) -> str:
+        return self.check.__name__.replace("_", " ")
+
+    @property
+    def promise(self) -> str:
+        return " ".join((self.check.__doc__ or "").split())
+
+
+INVARIANTS: list[Invariant] = []
+
+
+def promised(document: str, every: float = 0.0) -> Callable[[Check], Check]:
+    """Make an invariant of a check."""
+
+    def add(check: Check) -> Check:
+        INVARIANTS.append(Invariant(document, check, every))
+        return check
+
+    return add
+
+
 class Checker:
     """The checks, and their memory from one check to the next."""
 
@@ -230,18 +271,23 @@ class Checker:
 
     # At each step
 
+    @promised("metrics.md")
     def up(self) -> Problems:
+        """`netbird_api_up` and `api_exporter_resource_up` are never 1 over nothing."""
         for account, known in self.known():
             for name, standing in known.network.states.items():
                 # Peers are up before the permissions of the token's user are known.
                 if standing.last_success and standing.up and name not in known.read_at:
                     yield f"{account}: {name} is up, and nothing is known of it"
 
+    @promised("troubleshooting.md")
     def errors(self) -> Problems:
+        """No error is left unhandled, and none is internal."""
         yield from self.world.history.errors
 
+    @promised("accounts.md")
     def removed(self) -> Problems:
-        """Yield requests for accounts that a reload has removed, and their pages."""
+        """An account that was removed sends no request."""
         exporter = self.world.exporter
         if exporter is None:
             return
@@ -249,11 +295,16 @@ class Checker:
             if request.account and request.account not in exporter.settings:
                 yield f"{request.path} is asked for {request.account}, which is removed"
 
+    @promised("reference.md")
     def left_over(self) -> Problems:
+        """An exporter that has ended leaves no timer, connection, port or open file."""
         yield from self.world.left_over
 
+    @promised("troubleshooting.md")
     def lines(self) -> Problems:
-        """Check the log lines: a failure begins before it ends, and ends once."""
+        """The log has one line for the beginning of each failure and one for its end,
+        and neither personal data nor a secret.
+        """
         for account, line in self.world.history.lines:
             if "zq" in line or "nbp_" in line:
                 yield f"personal data or a secret in the log: {line}"
@@ -283,7 +334,11 @@ class Checker:
             if is_logged and has_ended and standing.ended_at is not None:
                 yield f"{account}: no line tells that {name} fails no more"
 
+    @promised(PROBE)
     def slots(self) -> Problems:
+        """An account has one request for peers and one for anything else under way, two
+        where one has no header after 5 s; a token has four of each.
+        """
         if not self.requests:
             return
         pending = self.world.upstream.pending
@@ -301,10 +356,12 @@ class Checker:
                     if count > limit and one:
                         yield f"{count} requests {what} of {one} at once"
 
+    @promised(PROBE)
     def budget(self) -> Problems:
-        """Yield requests beyond nine tenths of the stated rate or half of the burst. A
-        retry within a refresh does not wait for the budget.
+        """Of a limit that is stated nine tenths of the rate and half of the burst are
+        used, no more.
         """
+        # A retry within a refresh does not wait for the budget.
         if (stated := self.world.stated_limit) is None:
             return
         rate, burst = stated
@@ -317,8 +374,9 @@ class Checker:
                 if self._budget_left < -0.5:
                     yield f"more requests than {stated}: {request.path}"
 
+    @promised("connections.md")
     def silence(self) -> Problems:
-        """Yield requests in a pause after a 429, except a few for the peers."""
+        """After a 429 all requests with the token pause for as long as it asks."""
         for request in self._watched:
             if request.answered_at is not None and request.path != PROBE_PATH:
                 self._note_response(request, request.answered_at)
@@ -348,12 +406,20 @@ class Checker:
         elif pause is not None:
             pause.end = min(pause.end, request.at)
 
+    @promised(FINDINGS)
     def reported(self) -> Problems:
+        """A finding is reported only if it was true at an instant since the oldest
+        reading that it rests on, and each finding that lasts is reported.
+        """
         return self.judge.judge()
 
     # Each minute
 
+    @promised("configuration.md", every=60.0)
     def age(self) -> Problems:
+        """Nothing is published that is older than `METRICS_MAX_AGE`, and nothing
+        expires earlier.
+        """
         now = self.world.seconds()
         for account, known in self.world.known.items():
             freshness = known.network.states
@@ -373,9 +439,10 @@ class Checker:
                     yield f"{account}: {name} has expired after {age:.0f} s"
             known.expired_after.clear()
 
+    @promised(PROBE, every=15.0)
     def fresh(self) -> Problems:
-        """Yield overdue refreshes and failures that outlast the last trouble. In any
-        weather, a refresh must not be overdue while no request is running.
+        """The peers are fresh soon after NetBird works again, and then all else without
+        a pause; nothing waits for ever, nor while no request is under way.
         """
         yield from self._idle()
         now, limits = self.world.seconds(), self.world.upstream.limits
@@ -462,7 +529,11 @@ class Checker:
 
     # Each quarter of an hour
 
+    @promised(PAGES, every=QUARTER)
     def pages(self) -> Problems:
+        """A page is byte for byte what its inventory renders, has the lines of a
+        process that starts now, and the joined values of the plain reference.
+        """
         for account, known in self.world.known.items():
             # Bodies read before the clock's last jump may belong to another day.
             if (
@@ -473,8 +544,12 @@ class Checker:
                 for words in known.differences():
                     yield f"{account}: {words}"
 
+    @promised("security.md", every=QUARTER)
     def web(self) -> Problems:
-        """Check some random pages, mostly those of metrics."""
+        """Every page answers, tells no secret and no personal data unless it may, `/sd`
+        is 503 or true, and metrics are the same with gzip. No page shows an account
+        that was removed.
+        """
         exporter = self.world.exporter
         if exporter is None or not exporter.machine.ports:
             return
@@ -583,7 +658,9 @@ class Checker:
             if not same:
                 yield f"{path} as gzip is another page"
 
+    @promised(FINDINGS, every=QUARTER)
     def findings(self) -> Problems:
+        """Findings are those of a fresh look."""
         if (
             self.world.exporter is None
             or self.world.exporter.machine.compute_thread.busy
@@ -616,7 +693,11 @@ class Checker:
             if min(ends, default=inf) < self.world.seconds() - LONGEST_COMPUTATION:
                 yield f"{account}: {last.waits} waits for more than three minutes"
 
+    @promised("logs.md", every=QUARTER)
     def logs(self) -> Problems:
+        """Each event and each row of the access log is written and counted once with
+        all fields that it may have, events in order, or counted as lost.
+        """
         now, world = self.world.seconds(), self.world
         for name, lines in world.logs.items():
             account, _, kind = name.partition(".")
@@ -629,13 +710,11 @@ class Checker:
             twice = [id_ for id_, count in Counter(ids).items() if count > 1]
             if twice:
                 yield f"{name}: {twice[:5]} stand twice"
-            log = world.account(account)
-            last = log.events.last if kind == "events" else log.requests.last
+            log = world.account(account).log(kind)
             yield from self._lines(name, new + other_new)
-            prefix = "" if kind == "events" else "row-"
-            if kind == "events":
+            if isinstance(log, EventLog):
                 for one, other in pairwise(map(int, ids)):
-                    if one >= other and other not in log.events.delayed:
+                    if one >= other and other not in log.delayed:
                         yield f"{name}: {other} comes after {one}"
                         break
             freshness = world.known[account].network.states
@@ -647,23 +726,21 @@ class Checker:
             settled = now - max(world.well_at[account], world.disturbed_at) > lag
             settled = settled and now - self._refused_at(account) > BUDGET_SECONDS
             settled = settled and not world.disk.is_troubled
-            missing = {f"{prefix}{n}" for n in range(1, last + 1)} - set(ids)
-            missing -= lines.excused
-            recent = log.events.recent if kind == "events" else log.requests.recent
-            lost = missing - recent(now + START - lag) - world.uncertain
+            missing = log.every_id() - set(ids) - lines.excused
+            lost = missing - log.recent(now + START - lag) - world.uncertain
             is_judged = settled and self._is_read(account, kind)
             if lost and is_judged and self._has_moved(name):
-                yield f"{name}: {sorted(lost)[:5]} of {last} are missing"
-            if kind == "events":
-                log.events.forget_up_to(min(map(int, missing), default=last + 1) - 1)
+                yield f"{name}: {sorted(lost)[:5]} of {log.last} are missing"
+            if isinstance(log, EventLog):
+                log.forget_up_to(min(map(int, missing), default=log.last + 1) - 1)
 
     def _lines(self, name: str, rows: list[Row]) -> Problems:
         """Check that new lines have all permitted fields and no other one."""
         account, _, kind = name.partition(".")
-        log, line = self.world.account(account), LINES[kind]
+        line = LINES[kind]
         permitted = self.world.permitted(account)
         ids = {row["id"] for row in rows}
-        sent = log.events.rows(ids) if kind == "events" else log.requests.rows(ids)
+        sent = self.world.account(account).log(kind).rows(ids)
         for row in rows:
             if row["id"] in sent:
                 expected = [line(sent[row["id"]], account, p) for p in permitted]
@@ -712,7 +789,11 @@ class Checker:
 
     # Each hour
 
+    @promised(PROBE, every=HOUR)
     def traffic(self) -> Problems:
+        """In an hour an account sends no more requests than its intervals and retries
+        need.
+        """
         for account, known in self.world.known.items():
             freshness = known.network.states
             refreshes = sum(
@@ -726,10 +807,14 @@ class Checker:
 
     # Each day
 
+    @promised(FINDINGS, every=DAY)
     def judged(self) -> Problems:
+        """Findings of several lists were judged."""
         return self.judge.idle()
 
+    @promised("performance.md", every=DAY)
     def memory(self) -> Problems:
+        """What is held is bounded by what is there."""
         gc.collect()
         objects = len(gc.get_objects())
         if objects > MAX_OBJECTS:
@@ -749,140 +834,6 @@ class Checker:
             for held in gc.get_referents(holder):
                 if type(held) is bytes and held[:3] == b'[{"' and len(held) > 200:
                     yield id(held) not in ours
-
-
-class Invariant(Struct, frozen=True, eq=False):
-    """One invariant.
-
-    Attributes:
-        document: the document that promises it.
-        promise: the promise in words.
-        check: yields a text for each violation.
-        every: seconds between two checks; 0 for each step.
-    """
-
-    document: str
-    promise: str
-    check: Callable[[Checker], Problems]
-    every: float = 0.0
-
-    @property
-    def name(self) -> str:
-        return self.check.__name__.replace("_", " ")
-
-
-INVARIANTS = (
-    Invariant(
-        "docs/reference.md",
-        "An exporter that has ended leaves no timer, connection, port or open file.",
-        Checker.left_over,
-    ),
-    Invariant(
-        "docs/metrics.md",
-        "`netbird_api_up` and `api_exporter_resource_up` are never 1 over nothing.",
-        Checker.up,
-    ),
-    Invariant(
-        "docs/troubleshooting.md",
-        "No error is left unhandled, and none is internal.",
-        Checker.errors,
-    ),
-    Invariant(
-        "docs/accounts.md",
-        "An account that was removed sends no request.",
-        Checker.removed,
-    ),
-    Invariant(
-        "docs/troubleshooting.md",
-        "The log has one line for the beginning of each failure and one for its end,"
-        " and neither personal data nor a secret.",
-        Checker.lines,
-    ),
-    Invariant(
-        "docs/develop/decisions.md#while-the-peers-fail-they-are-the-probe",
-        "An account has one request for peers and one for anything else under way, two"
-        " where one has no header after 5 s; a token has four of each.",
-        Checker.slots,
-    ),
-    Invariant(
-        "docs/develop/decisions.md#while-the-peers-fail-they-are-the-probe",
-        "Of a limit that is stated nine tenths of the rate and half of the burst are"
-        " used, no more.",
-        Checker.budget,
-    ),
-    Invariant(
-        "docs/connections.md",
-        "After a 429 all requests with the token pause for as long as it asks.",
-        Checker.silence,
-    ),
-    Invariant(
-        "docs/develop/decisions.md#findings-follow-the-refreshes",
-        "A finding is reported only if it was true at an instant since the oldest"
-        " reading that it rests on, and each finding that lasts is reported.",
-        Checker.reported,
-    ),
-    Invariant(
-        "docs/configuration.md",
-        "Nothing is published that is older than `METRICS_MAX_AGE`, and nothing expires"
-        " earlier.",
-        Checker.age,
-        60.0,
-    ),
-    Invariant(
-        "docs/develop/decisions.md#while-the-peers-fail-they-are-the-probe",
-        "The peers are fresh soon after NetBird works again, and then all else without"
-        " a pause; nothing waits for ever, nor while no request is under way.",
-        Checker.fresh,
-        15.0,
-    ),
-    Invariant(
-        "docs/develop/decisions.md#a-page-is-made-from-the-one-before-it",
-        "A page is byte for byte what its inventory renders, has the lines of a"
-        " process that starts now, and the joined values of the plain reference.",
-        Checker.pages,
-        QUARTER,
-    ),
-    Invariant(
-        "docs/security.md",
-        "Every page answers, tells no secret and no personal data unless it may,"
-        " `/sd` is 503 or true, and metrics are the same with gzip. No page shows an"
-        " account that was removed.",
-        Checker.web,
-        QUARTER,
-    ),
-    Invariant(
-        "docs/develop/decisions.md#findings-follow-the-refreshes",
-        "Findings are those of a fresh look.",
-        Checker.findings,
-        QUARTER,
-    ),
-    Invariant(
-        "docs/logs.md",
-        "Each event and each row of the access log is written and counted once with all"
-        " fields that it may have, events in order, or counted as lost.",
-        Checker.logs,
-        QUARTER,
-    ),
-    Invariant(
-        "docs/develop/decisions.md#while-the-peers-fail-they-are-the-probe",
-        "In an hour an account sends no more requests than its intervals and retries"
-        " need.",
-        Checker.traffic,
-        HOUR,
-    ),
-    Invariant(
-        "docs/develop/decisions.md#findings-follow-the-refreshes",
-        "Findings of several lists were judged.",
-        Checker.judged,
-        DAY,
-    ),
-    Invariant(
-        "docs/performance.md",
-        "What is held is bounded by what is there.",
-        Checker.memory,
-        DAY,
-    ),
-)
 
 
 _AT_EACH_STEP = [invariant for invariant in INVARIANTS if not invariant.every]

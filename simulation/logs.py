@@ -74,10 +74,12 @@ class EventLog:
         self.last = 0
         self.delayed: set[int] = set()
 
+    def every_id(self) -> set[str]:
+        return {str(number) for number in range(1, self.last + 1)}
+
     def unlisted(self) -> set[str]:
         """Return ids of events that are not listed any more."""
-        ids = {event["id"] for _, event in self._events}
-        return {str(number) for number in range(1, self.last + 1)} - ids
+        return self.every_id() - {event["id"] for _, event in self._events}
 
     def forget_up_to(self, number: int) -> None:
         """Stop listing old events with numbers up to this one."""
@@ -155,10 +157,12 @@ class RequestLog:
         self._rows.sort()
         del self._rows[: bisect_left(self._rows, (rfc3339(now - KEPT_SECONDS),))]
 
+    def every_id(self) -> set[str]:
+        return {f"row-{number}" for number in range(1, self.last + 1)}
+
     def unlisted(self) -> set[str]:
         """Return ids of rows that are not kept any more."""
-        ids = {name for _, _, name in self._rows}
-        return {f"row-{number}" for number in range(1, self.last + 1)} - ids
+        return self.every_id() - {name for _, _, name in self._rows}
 
     def recent(self, since: float) -> set[str]:
         """Return ids of rows so recent that the exporter may not have read them."""

@@ -1,6 +1,6 @@
 """Let each call of a short scenario fail once, with each error that it may have.
 
-`python -m simulation.torture` tries everything, `--quick` one error for each call.
+`python -m simulation.torture` tries everything, `--only TEXT` what a failure names.
 """
 
 import argparse
@@ -302,19 +302,14 @@ def play(site: Site | None = None, name: str = "") -> Outcome:
         return Outcome(world.faults.sites, problem)
 
 
-def chosen(sites: Iterable[Site], *, quick: bool) -> list[tuple[Site, str]]:
-    """Return sites with each of their errors. A place counts in two steps at most.
-
-    Args:
-        quick: whether to return only one site of each kind, with one error.
-    """
+def chosen(sites: Iterable[Site]) -> list[tuple[Site, str]]:
+    """Return sites with each of their errors. A place counts in two steps at most."""
     seen = Counter[tuple[str, str]]()
     found = []
     for site in sites:
-        key = (site.kind, "" if quick else site.place)
-        seen[key] += 1
-        if seen[key] <= (1 if quick else MAX_STEPS):
-            found += [(site, name) for name in ERRORS[site.kind][: 1 if quick else 9]]
+        seen[site.kind, site.place] += 1
+        if seen[site.kind, site.place] <= MAX_STEPS:
+            found += [(site, name) for name in ERRORS[site.kind]]
     return found
 
 
@@ -326,7 +321,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m simulation.torture", description=__doc__
     )
-    parser.add_argument("--quick", action="store_true", help="one call of each kind")
     parser.add_argument("--only", metavar="TEXT", default="", help="places with a text")
     parser.add_argument("--processes", type=int, default=2)
     options = parser.parse_args()
@@ -337,7 +331,7 @@ def main() -> None:
         sys.exit(f"without a failure: {calm.problem}")
     tried = [
         (site, name)
-        for site, name in chosen(calm.sites, quick=options.quick)
+        for site, name in chosen(calm.sites)
         if options.only in f"{site.step}: {site.kind} at {site.place}: {name}"
     ]
     sites = Counter(site.kind for site in {site for site, _ in tried})

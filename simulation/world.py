@@ -437,11 +437,7 @@ class World:
             self.other_logs[name],
             self.logs[name],
         )
-        log = self.account(account)
-        unlisted = (
-            log.events.unlisted() if kind == "events" else log.requests.unlisted()
-        )
-        self.logs[name].excused |= unlisted
+        self.logs[name].excused |= self.account(account).log(kind).unlisted()
         setting = "EVENTS_FILE" if kind == "events" else "ACCESS_LOG_FILE"
         self.files.lines[account][setting] = f"../{self.logs[name].file.name}"
         self.files.write(account)

@@ -96,7 +96,7 @@ def correctness() -> str:
                     (
                         invariant.promise,
                         f"[{Path(invariant.document.partition('#')[0]).name}]"
-                        f"(../{invariant.document.removeprefix('docs/')})",
+                        f"(../{invariant.document})",
                         invariant.name,
                     )
                     for invariant in INVARIANTS
