@@ -88,6 +88,8 @@ _LINE_COUNTERS = {
     "access": b"api_exporter_access_log_lines_written_total",
 }
 
+_PEER_LISTS = ("/sd?port=9100", "/lookup.json")
+
 _METRICS_PATHS = {f"/metrics?account={name}" for name in NAMES}
 
 _FAILS = re.compile(r"cannot refresh (\w+):")
@@ -358,9 +360,7 @@ class Checker:
 
     @promised(PROBE)
     def budget(self) -> Problems:
-        """Of a limit that is stated nine tenths of the rate and half of the burst are
-        used, no more.
-        """
+        """The exporter uses nine tenths of a stated rate and half of its burst, no more."""
         # A retry within a refresh does not wait for the budget.
         if (stated := self.world.stated_limit) is None:
             return
@@ -409,7 +409,7 @@ class Checker:
     @promised(FINDINGS)
     def reported(self) -> Problems:
         """A finding is reported only if it was true at an instant since the oldest
-        reading that it rests on, and each finding that lasts is reported.
+        reading that it rests on. Each finding that lasts is reported.
         """
         return self.judge.judge()
 
@@ -531,7 +531,7 @@ class Checker:
 
     @promised(PAGES, every=QUARTER)
     def pages(self) -> Problems:
-        """A page is byte for byte what its inventory renders, has the lines of a
+        """A page is byte for byte what its inventory renders. It has the lines of a
         process that starts now, and the joined values of the plain reference.
         """
         for account, known in self.world.known.items():
@@ -571,10 +571,10 @@ class Checker:
             if account is None:
                 yield from self._shown(path, body)
             yield from self._private(path, body, account)
-            if account and path.startswith("/sd?port=9100"):
-                yield from self._discovery(account, status, body)
-            if account and path.startswith("/lookup.json"):
-                yield from self._table(account, status, body)
+            # The table of look-ups is made after the page.
+            is_late = path[:7] == "/lookup" and exporter.machine.compute_thread.busy
+            if account and path.startswith(_PEER_LISTS) and not is_late:
+                yield from self._peers(path, account, status, body)
             if account and path.startswith("/status.json"):
                 yield from self._status(account, body)
             if account and path.startswith("/metrics?account"):
@@ -601,31 +601,22 @@ class Checker:
                 at = body.index(mark.encode())
                 yield f"{path} tells a {kind}: {body[max(0, at - 80) : at + 40]!r}"
 
-    def _discovery(self, account: str, status: int, body: bytes) -> Problems:
+    def _peers(self, path: str, account: str, status: int, body: bytes) -> Problems:
+        """Check that a list of peers is there if it can be, and has all of them."""
         known = self.world.known[account]
         is_complete = {"peers", "groups"} <= known.bodies.keys()
         if is_complete != (status == 200):
-            yield f"/sd of {account} is {status}, {sorted(known.bodies)} are known"
+            yield f"{path} is {status}, {sorted(known.bodies)} are known"
         elif is_complete:
-            found = {t["labels"]["__meta_netbird_peer_id"] for t in json.loads(body)}
-            peers = known.fresh_inventory().peers or ()
-            expected = {peer.id for peer in peers if peer.ip}
+            inventory, rows = known.fresh_inventory(), json.loads(body)
+            if path.startswith("/sd"):
+                found = {row["labels"]["__meta_netbird_peer_id"] for row in rows}
+                expected = {peer.id for peer in inventory.peers or () if peer.ip}
+            else:
+                found = {row["peer_id"] for row in rows}
+                expected = {peer.id for peer in inventory.detailed_peers()}
             if found != expected:
-                yield f"/sd of {account}: {sorted(found ^ expected)[:3]} differ"
-
-    def _table(self, account: str, status: int, body: bytes) -> Problems:
-        assert self.world.exporter is not None
-        if self.world.exporter.machine.compute_thread.busy:
-            return  # The table is made after the page.
-        known = self.world.known[account]
-        is_complete = {"peers", "groups"} <= known.bodies.keys()
-        if is_complete != (status == 200):
-            yield f"/lookup of {account} is {status}, {sorted(known.bodies)} are known"
-        elif status == 200:
-            found = {row["peer_id"] for row in json.loads(body)}
-            expected = {peer.id for peer in known.fresh_inventory().detailed_peers()}
-            if found != expected:
-                yield f"/lookup of {account}: {sorted(found ^ expected)[:3]} differ"
+                yield f"{path}: {sorted(found ^ expected)[:3]} differ"
 
     def _status(self, account: str, body: bytes) -> Problems:
         [entry] = json.loads(body)["accounts"]
@@ -695,8 +686,8 @@ class Checker:
 
     @promised("logs.md", every=QUARTER)
     def logs(self) -> Problems:
-        """Each event and each row of the access log is written and counted once with
-        all fields that it may have, events in order, or counted as lost.
+        """Each event and each row of the access log is written and counted once, or
+        counted as lost. It has all fields that it may have. Events are in order.
         """
         now, world = self.world.seconds(), self.world
         for name, lines in world.logs.items():
@@ -814,7 +805,7 @@ class Checker:
 
     @promised("performance.md", every=DAY)
     def memory(self) -> Problems:
-        """What is held is bounded by what is there."""
+        """The memory that is held is bounded by what is there."""
         gc.collect()
         objects = len(gc.get_objects())
         if objects > MAX_OBJECTS:

@@ -7,6 +7,7 @@ from subprocess import check_output
 
 from simulation.invariants import INVARIANTS
 from simulation.probes import PROBES
+from tools.json_text import json_text
 from tools.markdown import table
 
 RESULTS = Path(__file__).with_name("correctness.json")
@@ -62,7 +63,8 @@ def record_result(kind: str, subject: str, **figures: float | str) -> None:
     """Replace the previous results of a run."""
     found = results()
     found.setdefault(kind, {})[subject] = figures
-    RESULTS.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
+    in_order = json.loads(json.dumps(found, sort_keys=True))
+    RESULTS.write_text(json_text(in_order) + "\n")
 
 
 def record_simulation(seed: int, **figures: float) -> None:

@@ -26,20 +26,7 @@ _CLEAN = f"""{_OWN_GROUPS}
 find "/sys/fs/cgroup/$0" -depth -type d -exec rmdir {{}} +
 """
 
-_GET = """
-import http.client, socket, sys
-where, path = sys.argv[1:]
-if where.startswith("/"):
-    asked = http.client.HTTPConnection("localhost", timeout=5)
-    asked.sock = socket.socket(socket.AF_UNIX)
-    asked.sock.connect(where)
-else:
-    asked = http.client.HTTPConnection(where, timeout=5)
-asked.request("GET", path)
-answer = asked.getresponse()
-print(answer.read().decode())
-sys.exit(answer.status != 200)
-"""
+_CURL = ("curl", "--silent", "--show-error", "--fail-with-body", "--max-time", "5")
 
 
 class System(Struct, frozen=True):
@@ -60,7 +47,10 @@ class System(Struct, frozen=True):
         path of a socket.
         """
         as_nobody = ("setpriv", "--reuid=nobody", f"--regid={group}", "--clear-groups")
-        return self.run(*as_nobody, "python3", "-c", _GET, where, path)
+        is_socket = where.startswith("/")
+        there = ("--unix-socket", where) if is_socket else ()
+        url = f"http://{'localhost' if is_socket else where}{path}"
+        return self.run(*as_nobody, *_CURL, *there, url)
 
     def wait_until(self, text: str, *command: str) -> str:
         """Run a program until it prints a text. Return its output."""
