@@ -360,7 +360,9 @@ class Checker:
 
     @promised(PROBE)
     def budget(self) -> Problems:
-        """The exporter uses nine tenths of a stated rate and half of its burst, no more."""
+        """The exporter uses nine tenths of the rate and half of the burst of a stated
+        limit, no more.
+        """
         # A retry within a refresh does not wait for the budget.
         if (stated := self.world.stated_limit) is None:
             return
