@@ -145,14 +145,8 @@ def _run_halves() -> list[Row]:
         started = []
         for rows, half in halves.items():
             names = [check.name for check in half]
-            command = [
-                sys.executable,
-                "-m",
-                "checks.acceptance",
-                "--rows",
-                f"{rows}",
-                *names,
-            ]
+            program = (sys.executable, "-m", "checks.acceptance", f"--rows={rows}")
+            command = [*program, *names]
             started.append(stack.enter_context(subprocess.Popen(command)))
             stack.callback(started[-1].terminate)
         for each in started:

@@ -87,8 +87,7 @@ def measure(table: Table, case: Case, directory: Path, window: float) -> None:
                     raise TimeoutError(f"the first round of {name} does not end")
                 time.sleep(0.1)
         first, cpu, lag = time.perf_counter() - begin, program.cpu, lags(client)
-        watch = Watch(client, names, window)
-        watch.run()
+        durations, max_age = watched(client, names, window)
         core = (program.cpu - cpu) / window
         size, targets = case.accounts, case.targets
 
@@ -101,8 +100,8 @@ def measure(table: Table, case: Case, directory: Path, window: float) -> None:
         put("processor", core, "% of a core", 100, "core")
         put("peak memory", program.memory("VmHWM") * MIB, "MiB", 1 / MIB, "memory")
         put("lag: p99 at most", quantile(lag, lags(client), 0.99), "ms", 1e3, "lag")
-        put("oldest peers", watch.max_age, "s", 1, "age")
-        p99 = percentile(watch.durations, 0.99)
+        put("oldest peers", max_age, "s", 1, "age")
+        p99 = percentile(durations, 0.99)
         put("scrape of a small one: p99", p99, "ms", 1e3, "scrape")
 
 
@@ -144,36 +143,26 @@ def is_ready(client: Client, name: str) -> bool:
     return b'last_success_timestamp_seconds{resource="instance_version"}' in page
 
 
-class Watch:
-    """Scrapes of every account twice a minute at equal intervals.
-
-    Attributes:
-        durations: seconds of each scrape.
-        max_age: the largest age of any account's peers, in seconds.
+def watched(
+    client: Client, names: list[str], window: float
+) -> tuple[list[float], float]:
+    """Scrape every account twice a minute at equal intervals. Return the seconds of
+    each scrape, and the largest age of any account's peers.
     """
-
-    def __init__(self, client: Client, names: list[str], window: float) -> None:
-        self._client = client
-        self._names = names
-        self._window = window
-        self.durations: list[float] = []
-        self.max_age = 0.0
-
-    def run(self) -> None:
-        begin = time.perf_counter()
-        number = 0
-        while (now := time.perf_counter()) < begin + self._window:
-            due = begin + number * SCRAPE_SECONDS / len(self._names)
-            time.sleep(max(0.0, due - now))
-            name = self._names[number % len(self._names)]
-            path = f"/metrics?account={name}"
-            if number // len(self._names) % 4 == 3:  # one scrape in four reads the age
-                success = _SUCCESS.search(self._client.get(path))
-                assert success is not None
-                self.max_age = max(self.max_age, time.time() - float(success[1]))
-            else:
-                self.durations.append(self._client.time(path, *SCRAPE)[0])
-            number += 1
+    durations, max_age, number = list[float](), 0.0, 0
+    begin = time.perf_counter()
+    while (now := time.perf_counter()) < begin + window:
+        due = begin + number * SCRAPE_SECONDS / len(names)
+        time.sleep(max(0.0, due - now))
+        path = f"/metrics?account={names[number % len(names)]}"
+        if number // len(names) % 4 == 3:  # one scrape in four reads the age
+            success = _SUCCESS.search(client.get(path))
+            assert success is not None
+            max_age = max(max_age, time.time() - float(success[1]))
+        else:
+            durations.append(client.time(path, *SCRAPE)[0])
+        number += 1
+    return durations, max_age
 
 
 Buckets = dict[float, float]

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 from twisted.internet import reactor
-from twisted.web.http import Request as LoggedRequest
 from twisted.web.resource import Resource
 from twisted.web.server import NOT_DONE_YET, Request, Site
 
@@ -66,17 +65,10 @@ class Customers(Resource):
         return NOT_DONE_YET
 
 
-class _QuietSite(Site):
-    noisy = False
-
-    def log(self, _request: LoggedRequest) -> None:
-        """Log nothing."""
-
-
 def main() -> None:
     port, peers = map(int, sys.argv[1:])
     pem = [os.environ["PEM"]] if "PEM" in os.environ else []
-    site = _QuietSite(Customers(peers, int(os.environ.get("BIG", "0"))))
+    site = Site(Customers(peers, int(os.environ.get("BIG", "0"))))
     listen(site, port, *pem)
     reactor.run()
 

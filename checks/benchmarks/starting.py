@@ -19,18 +19,6 @@ MAX_WAIT = 120.0
 """Seconds until the first refresh must be complete."""
 
 
-class Start(Struct, frozen=True):
-    """The figures of one start.
-
-    Attributes:
-        health: seconds to the first response.
-        latencies: seconds of each request of `/health` until everything has been read.
-    """
-
-    health: float
-    latencies: list[float]
-
-
 class Memory(Struct, frozen=True):
     """The daemon's memory in mebibytes, and the number of the network's series."""
 
@@ -50,8 +38,10 @@ def start_web(directory: Path) -> float:
         return wait(program, "/")
 
 
-def measure_start(program: Program) -> Start:
-    """Measure a newly started daemon until its first refresh is complete."""
+def measure_start(program: Program) -> tuple[float, list[float]]:
+    """Measure a newly started daemon until everything has been read. Return the seconds
+    to its first response, and those of each request of `/health` meanwhile.
+    """
     begin = time.perf_counter()
     health = wait(program, "/health")
     client = Client(program.port)
@@ -68,7 +58,7 @@ def measure_start(program: Program) -> Start:
         if now - begin > MAX_WAIT:
             raise TimeoutError("the first round does not end")
     client.close()
-    return Start(health, latencies)
+    return health, latencies
 
 
 def everything_read(client: Client, least: float = 1.0) -> bool:
