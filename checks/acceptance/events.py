@@ -17,6 +17,7 @@ from checks.acceptance.check import (
     run_tests,
     running,
 )
+from tests.deploy.programs import blocks
 from tests.logs import events
 from tests.logs.paging import requests
 
@@ -94,13 +95,10 @@ def _check_shipping(daemon: Path, folder: Path, text: str, lines: list[bytes]) -
 
 def _example(page: str, language: str) -> str:
     """Return the example in a language, with the replacements for the access log."""
-    text = (ROOT / "docs/logs.md").read_text()
-    [found] = re.findall(rf"^```{language}\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
-    example = str(found)
+    [example] = blocks("logs.md", language)
     if page == "access-log":
-        for old, new in re.findall(
-            r"^\| `([^`]+)` \| `([^`]+)` \|$", text, re.MULTILINE
-        ):
+        text = (ROOT / "docs/logs.md").read_text()
+        for old, new in re.findall(r"(?m)^\| `([^`]+)` \| `([^`]+)` \|$", text):
             example = example.replace(old, new)
     return example
 

@@ -13,8 +13,9 @@ from typing import Any
 import yaml
 
 from checks.acceptance import schemas
-from checks.acceptance.check import ROOT, Failed, expect, go_tool, run, run_refused
+from checks.acceptance.check import Failed, expect, go_tool, run, run_refused
 from checks.acceptance.pages import checkout, script
+from tests.deploy.programs import blocks
 from tools.chart import CHART, DASHBOARDS, VALUES
 from tools.prometheus import ALERTS, EXPORTER_RUNBOOKS, RULES
 
@@ -233,7 +234,6 @@ def documented(folder: Path) -> str:
     Without a cluster, `install` and `upgrade` print their objects, and kubectl
     succeeds.
     """
-    page = (ROOT / "docs/install/helm.md").read_text()
     tools = folder / "tools"
     tools.mkdir()
     shown = _STUB.format(helm=program(), version=NEWEST.removeprefix("v"))
@@ -247,7 +247,7 @@ def documented(folder: Path) -> str:
         shown = run("sh", "-c", text, env=env)
         if heading != "Remove" and _IMAGE not in shown:
             raise Failed(f"{heading}: {shown}")
-    pieces = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    pieces = blocks("install/helm.md", "yaml")
     for piece in pieces:
         file = folder / "values.yaml"
         file.write_text(piece)

@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-from checks.acceptance.check import ROOT, Failed
+from checks.acceptance.check import ROOT
+from tests.deploy.programs import blocks
 
 INSTALL = ROOT / "docs" / "install"
 
@@ -48,14 +49,4 @@ def script(page: str, heading: str = "", number: int = 0) -> str:
 
 def block(page: str, heading: str = "", number: int = 0, language: str = "sh") -> str:
     """Return a code block unchanged."""
-    text = (INSTALL / page).read_text()
-    parts = re.split(r"^##+ (.*)\n", text, flags=re.MULTILINE)
-    sections = {"": parts[0], **dict(zip(parts[1::2], parts[2::2], strict=True))}
-    if heading not in sections:
-        raise Failed(f"{page}: no heading {heading!r}")
-    blocks = re.findall(
-        rf"^```{language}\n(.*?)^```", sections[heading], re.MULTILINE | re.DOTALL
-    )
-    if len(blocks) <= number:
-        raise Failed(f"{page}: no {language} below {heading!r}")
-    return str(blocks[number])
+    return blocks(f"install/{page}", language, heading)[number]
