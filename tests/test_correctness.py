@@ -1,6 +1,5 @@
 """The tools that measure the tests, for docs/develop/correctness.md."""
 
-import ast
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
@@ -23,10 +22,12 @@ def least(a: int, b: int = 1) -> int:
 
 class ToolsTests(SynchronousTestCase):
     def test_planted(self) -> None:
-        """Each bug can be planted, and the result is valid Python."""
+        """Each bug can be planted, and the result is valid Python with its probes."""
+        path = Path(self.mktemp())
         for bug in BUGS:
             text = (ROOT / "api_exporter" / bug.file).read_text()
-            ast.parse(planted(bug, text))
+            path.write_text(planted(bug, text))
+            probed(path, [one for one in PROBES if f"{one.file}.py" == bug.file])
         self.assertEqual(len(BUGS), len({bug.name for bug in BUGS}))
 
     def test_ledger(self) -> None:
