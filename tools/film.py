@@ -15,7 +15,7 @@ from pathlib import Path
 from checks.acceptance.boards import BOARDS, build_viewer
 from checks.acceptance.check import ROOT, program, run, running, until
 from checks.acceptance.simulated import demo
-from tests.integration.programs import free_port, get
+from tests.integration.programs import free_port, scraped
 
 FILM = ROOT / "docs/images/gateway.svg"
 
@@ -90,22 +90,18 @@ def _play(film: Film, exporter: str, folder: Path) -> None:
     prometheus = f"http://127.0.0.1:{free_port()}"
     log = folder / "prometheus.log"
     with running(*_prometheus(prometheus, exporter, folder), log=log):
-
-        def finds(what: str, page: str) -> bool:
-            status, _, text = get(page)
-            return status == 200 and what in text.decode()
-
-        until(lambda: finds("peers", f"{exporter}/status.json"), log.read_text)
-        until(lambda: finds('"success"', f"{prometheus}/api/v1/targets"), log.read_text)
+        until(lambda: scraped(f"{exporter}/status.json", "peers"), log.read_text)
+        targets = f"{prometheus}/api/v1/targets"
+        until(lambda: scraped(targets, '"success"'), log.read_text)
         film.take("DEMO_FAULT=gateway make run: the status page", url=f"{exporter}/")
         lost = f'{{finding="{LOST}",object="lab"'
-        until(lambda: finds(lost, f"{exporter}/metrics"), log.read_text, 120)
+        until(lambda: scraped(f"{exporter}/metrics", lost), log.read_text, 120)
         film.take(
             "A minute later, the last gateway of a network is off", url=f"{exporter}/"
         )
         firing = f'ALERTS{{alertname="{LOST}",network="lab",alertstate="firing"}}'
         asked = f"{prometheus}/api/v1/query?query={firing}"
-        until(lambda: finds('"lab"', asked), log.read_text, 420)
+        until(lambda: scraped(asked, '"lab"'), log.read_text, 420)
         board = {"board": "network", "theme": "dark", "interval": 15}
         film.take(
             "The dashboard: what is broken, and since when",
