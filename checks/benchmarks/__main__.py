@@ -19,7 +19,6 @@ from checks.benchmarks.client import Client, wait
 from checks.benchmarks.processes import Program, empty_folder
 from checks.benchmarks.scraping import Scrapes, percentile
 from checks.benchmarks.table import Table
-from tests.integration.programs import ROOT
 
 SMALL, SOME, MIDDLE, LARGE = 100, 1_000, 10_000, 100_000
 MEMORY_SIZE = 50_000
@@ -34,7 +33,6 @@ def main() -> None:
         prog="python -m checks.benchmarks", description=__doc__
     )
     parser.add_argument("--quick", action="store_true", help="without the large sizes")
-    parser.add_argument("--json", type=Path, default=ROOT / "build/bench.json")
     options = parser.parse_args()
     sizes = [SMALL, SOME, MIDDLE, *([] if options.quick else [MEMORY_SIZE, LARGE])]
     table = Table(sizes)
@@ -42,10 +40,10 @@ def main() -> None:
     for size in sizes:
         with empty_folder() as folder:
             measure(table, size, folder)
-        table.write(options.json)  # A later size may fail.
+        table.write("bench")  # A later size may fail.
     table.notes.append(f"took {time.monotonic() - begin:.0f} s")
     print(table.text(), *table.verdicts(), *table.notes, sep="\n")
-    table.write(options.json)
+    table.write("bench")
 
 
 def measure(table: Table, peers: int, directory: Path) -> None:

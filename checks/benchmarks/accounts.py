@@ -19,7 +19,7 @@ from checks.benchmarks.scraping import percentile
 from checks.benchmarks.servers import MALLOC
 from checks.benchmarks.table import Table
 from tests.integration.exporter import key_and_certificate
-from tests.integration.programs import ROOT, free_port
+from tests.integration.programs import free_port
 
 SCRAPE = ("Accept: application/openmetrics-text;version=1.0.0", "Accept-Encoding: gzip")
 SCRAPE_SECONDS = 30.0
@@ -62,7 +62,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m checks.benchmarks.accounts")
     parser.add_argument("--window", type=float, default=620.0, help="seconds")
     parser.add_argument("--only", type=int, help="the case with so many accounts")
-    parser.add_argument("--json", type=Path, default=ROOT / "build/accounts.json")
     options = parser.parse_args()
     cases = [case for case in CASES if options.only in {None, case.accounts}]
     table = Table([case.accounts for case in cases], counted="accounts")
@@ -70,7 +69,7 @@ def main() -> None:
         with empty_folder() as folder:
             measure(table, case, folder, options.window)
     print(table.text(), *table.verdicts(), *table.notes, sep="\n")
-    table.write(options.json)
+    table.write("accounts")
 
 
 def measure(table: Table, case: Case, directory: Path, window: float) -> None:

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Struct, field
 
 import twisted
+from tests.integration.programs import ROOT
 
 
 class Row(Struct):
@@ -91,9 +92,10 @@ class Table:
             if size in row.values
         ]
 
-    def write(self, path: Path) -> None:
-        """Write all rows as JSON."""
-        path.parent.mkdir(parents=True, exist_ok=True)
+    def write(self, name: str) -> None:
+        """Write all rows as JSON into `build`."""
+        path = ROOT / "build" / f"{name}.json"
+        path.parent.mkdir(exist_ok=True)
         rows = [
             {
                 "name": row.name,
