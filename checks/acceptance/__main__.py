@@ -48,7 +48,6 @@ BUILT = (
 """Checks of the built packages: they are installed, booted and killed."""
 
 OTHERS = (
-    Check("wheel", release.wheel),
     Check("source", release.source),
     Check("debian-source", distributions.debian_source),
     Check("rpm", distributions.rpm),

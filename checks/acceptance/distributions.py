@@ -21,7 +21,7 @@ def debian_source(folder: Path) -> str:
     """Build the source package on Debian 13 with its tests, of which none may see a
     library from an index. Install the package, and run what its autopkgtest runs.
     """
-    sdist = build(folder, "sdist")
+    sdist = build(folder)
     root = _root(folder, "lintian")
     run(ROOT / "deploy/debian/source.sh", sdist, root.path / "built")
     [tree] = (root.path / "built").glob("api-exporter-*")
@@ -47,7 +47,7 @@ def rpm(folder: Path) -> str:
     """Build the package of the spec. Debian has none of rpm's packages to build with,
     so its own libraries stand in for them.
     """
-    sdist = build(folder, "sdist")
+    sdist = build(folder)
     root = _root(folder, "rpm", *(f"python3-{x}" for x in _BUILD_LIBRARIES))
     run("cp", sdist, ROOT / "deploy/rpm/api-exporter.spec", root.path / "built")
     version = sdist.name.removeprefix("api_exporter-").removesuffix(".tar.gz")

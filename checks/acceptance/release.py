@@ -1,4 +1,4 @@
-"""Wheel and source distribution, built from a clean clone and installed."""
+"""The source distribution, built from a clean clone and installed."""
 
 import re
 import sys
@@ -7,19 +7,13 @@ from pathlib import Path
 from checks.acceptance.check import ROOT, Failed, expect, run
 
 
-def build(folder: Path, kind: str) -> Path:
-    """Return a form that is built of a clean clone."""
+def build(folder: Path) -> Path:
+    """Return a source distribution that is built of a clean clone."""
     tree = folder / "tree"
     run("git", "clone", "--quiet", ROOT, tree)
-    run(sys.executable, "-m", "build", f"--{kind}", "--outdir", folder, tree)
-    [made] = [*folder.glob("*.whl"), *folder.glob("*.tar.gz")]
+    run(sys.executable, "-m", "build", "--sdist", "--outdir", folder, tree)
+    [made] = folder.glob("*.tar.gz")
     return made
-
-
-def wheel(folder: Path) -> str:
-    """Check that a wheel has its commit, a twistd plugin and the demo."""
-    made = build(folder, "wheel")
-    return f"{made.name}, {made.stat().st_size // 1024} kB; {_install(folder, made)}"
 
 
 def source(folder: Path) -> str:
@@ -27,7 +21,7 @@ def source(folder: Path) -> str:
     included. It passes its own fast tests, which find stale generated files. Without a
     network it makes the same wheel twice.
     """
-    made = build(folder, "sdist")
+    made = build(folder)
     installed = _install(folder, made)
     run("tar", "--extract", "--file", made, "--directory", folder)
     tree = folder / made.name.removesuffix(".tar.gz")
