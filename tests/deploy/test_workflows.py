@@ -105,7 +105,7 @@ class WorkflowTests(SynchronousTestCase):
     def test_helm(self) -> None:
         """The chart is packaged by the tested version of helm."""
         texts = (WORKFLOWS["release"], (ROOT / "checks/acceptance/helm.py").read_text())
-        pinned = r'helm\.sh/helm/v3/cmd/helm(?:@|", ")(v3[\d.]*)'
+        pinned = r'helm\.sh/helm/v3(?:/cmd/helm@|", ")(v3[\d.]*)'
         [released], [tested] = (re.findall(pinned, text) for text in texts)
         self.assertEqual(tested, released)
 
