@@ -31,7 +31,6 @@ from checks.acceptance import (
     roots,
     service,
     suites,
-    tls,
 )
 from checks.acceptance.check import Check, Failed, Missing
 
@@ -54,7 +53,7 @@ OTHERS = (
     Check("pythons", suites.pythons),
     Check("lowest", suites.lowest),
     Check("workflows", linters.actionlint),
-    Check("sslyze", tls.sslyze),
+    Check("sslyze", linters.sslyze),
     Check("hadolint", linters.hadolint),
     Check("checkov", linters.checkov),
     Check("helm-lint", helm.lint),
