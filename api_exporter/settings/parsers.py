@@ -172,6 +172,11 @@ def file(text: str) -> Path:
     path = Path(text)
     if not path.name:
         raise ValueError("the root folder is not a file")
+    try:
+        path.absolute()
+    except FileNotFoundError:
+        message = "the folder of the start was deleted"
+        raise ConfigurationError(message, retryable=True) from None
     return path
 
 

@@ -222,6 +222,10 @@ class WarningTests(SynchronousTestCase):
         with chdir(folder):
             folder.rmdir()
             self.assertEqual("", parsed().folder)
+            relative = {"UPSTREAM_API_URL": "https://x", "UPSTREAM_API_TOKEN": "x" * 20}
+            self.patch(os, "environ", {**relative, "EVENTS_FILE": "events"})
+            error = self.assertRaises(ConfigurationError, load, parsed(), {})
+        self.assertIn("(the folder of the start was deleted)", str(error))
 
     def test_replaced(self) -> None:
         """The environment's token replaces that of the file, in either form. A later
