@@ -13,7 +13,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: simulation programs lowest pythons with demo boards dashboards docs rules bench figures fuzz
 
 # The longest come first, so that none is left over at the end.
-LONGEST := $(addprefix tests.integration.test_,operations events doors)
+LONGEST := $(addprefix tests.integration.test_,status_page pprof events)
 PROGRAMS := $(LONGEST) $(filter-out $(LONGEST),$(subst /,.,$(basename \
 	$(wildcard tests/deploy/test_*.py tests/integration/test_*.py))))
 # How many of them run at once: they mostly wait.

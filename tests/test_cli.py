@@ -89,6 +89,7 @@ class MainTests(SynchronousTestCase):
         for arguments in (
             *(["--nonsense"], ["--config"], ["peers"], ["--check", "x"]),
             *(["--account=acme"], ["--runbook=NoSuchAlert"], ["--check", "--once"]),
+            *(["--strict"], ["--once", "--json"]),
             ["--demo", "--account", "acme"],
         ):
             stderr = io.StringIO()

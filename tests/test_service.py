@@ -266,17 +266,23 @@ class MakeServiceTests(SynchronousTestCase):
             found = application.getComponent(ILogObserver)
             self.assertEqual(ours, isinstance(found, LineObserver))
 
-    def refused(self, **settings: str) -> str:
+    def refused(self, status: int = os.EX_CONFIG, **settings: str) -> str:
         """Return why the program does not start."""
         err = io.StringIO()
         self.patch(sys, "stderr", err)
         with self.assertRaises(SystemExit) as raised:
             self.made(**settings)
-        self.assertEqual(os.EX_CONFIG, raised.exception.code)
+        self.assertEqual(status, raised.exception.code)
         return err.getvalue()
 
     def test_refused(self) -> None:
-        """An impossible address is an error, and so is output that would be lost."""
+        """An impossible address is an error, and so is output that would be lost. Each
+        mistake has a line. The status is 1 if waiting may mend it.
+        """
+        found = self.refused(UPSTREAM_API_URL="ftp://x", HTTP_TIMEOUT="5")
+        self.assertEqual(2, len(found.splitlines()), found)
+        file = {"UPSTREAM_API_TOKEN": "", "UPSTREAM_API_TOKEN_FILE": "/nowhere"}
+        self.assertIn("(No such file or directory)", self.refused(1, **file))
         start = "api-exporter: LISTEN_ADDRESS: cannot listen on tcp:http: "
         self.assertIn(start, self.refused(LISTEN_ADDRESS="tcp:http"))
         events = {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": self.mktemp()}

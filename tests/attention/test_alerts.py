@@ -5,7 +5,7 @@ import re
 import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
-from tools.prometheus import ALERTS, EXPORTER_RUNBOOKS, KINDS, MARK, RULES, alerts
+from tools.prometheus import ALERTS, EXPORTER_RUNBOOKS, KINDS, MARK, ROOT, RULES, alerts
 
 TARGET = "cluster, account, job, instance"
 """The labels that identify a target. Several accounts of one exporter share `instance`.
@@ -52,11 +52,24 @@ class AlertTests(SynchronousTestCase):
         self.assertEqual(OF_ONE_LIST, read)
 
     def test_runbooks(self) -> None:
-        """Each alert links to its section of the exporter's own runbooks."""
-        text = ALERTS.read_text()
-        names = re.findall(r"- alert: (\w+)", text)
-        links = re.findall(r"runbook_url: (.+)", text)
-        self.assertEqual([f"{EXPORTER_RUNBOOKS}#{n.lower()}" for n in names], links)
+        """Each alert has all annotations, and links to its section of the exporter's
+        own runbooks. A section with commands for systemd has some for Kubernetes.
+        """
+        text = (ROOT / "docs/runbooks.md").read_text()
+        sections = dict(re.findall(r"(?m)^## (\w+)\n((?:(?!## ).*\n)*)", text))
+        groups = yaml.safe_load(ALERTS.read_text())["groups"]
+        rules = {rule["alert"]: rule for group in groups for rule in group["rules"]}
+        self.assertEqual(set(rules), set(sections))
+        for name, rule in rules.items():
+            self.assertIn("for", rule)
+            notes = rule["annotations"]
+            self.assertEqual({"summary", "description", "runbook_url"}, set(notes))
+            link = f"{EXPORTER_RUNBOOKS}#{name.lower()}"
+            self.assertEqual(link, notes["runbook_url"])
+            for part in ("Meaning", "Do"):
+                self.assertIn(f"* **{part}:** ", sections[name], name)
+            if re.search("systemctl|journalctl", sections[name]):
+                self.assertIn("kubectl", sections[name], name)
 
     def test_targets(self) -> None:
         """Each join and each sum keeps targets apart.

@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from functools import partial
+from pathlib import Path
 from socket import AddressFamily
 from typing import Any, TextIO
 
@@ -27,6 +28,7 @@ from twisted.web.server import Request
 
 from api_exporter import cli
 from api_exporter.checking import report
+from api_exporter.demo import server
 from api_exporter.demo.api import DemoApi
 from api_exporter.report.document import Document
 from tests.memory_reactor import MemoryReactorClock
@@ -212,6 +214,19 @@ class RunTests(SynchronousTestCase):
             self.assertTrue(text.startswith(start), text[:100])
             self.assertEqual(expected == 0, "日本" in text)
             self.assertEqual(expected > 0, bool(err.getvalue()))
+
+    def test_logs(self) -> None:
+        """A report reads the resources of logs, and writes no file."""
+        folder = Path(self.mktemp()).absolute()
+        folder.mkdir()
+        names = ("EVENTS_FILE", "ACCESS_LOG_FILE")
+        files = {name: str(folder / name) for name in names}
+        usual = server.demo_environment
+        self.patch(server, "demo_environment", lambda x: {**usual(x), **files})
+        for flag in ("--check", "--once"):
+            status, text = self.printed(flag)
+            self.assertEqual(0, status, text)
+        self.assertEqual([], [*folder.iterdir()])
 
     def test_line_ends(self) -> None:
         """A name with another line end than LF begins no line of the output."""

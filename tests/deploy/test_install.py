@@ -85,7 +85,8 @@ class InstallTests(SynchronousTestCase):
 
     def test_install(self) -> None:
         """The installer makes program, user, directories, modes and units. Installing
-        again changes nothing and keeps the settings.
+        again changes nothing and keeps the settings. The token's drop-in exists only
+        with the token's file, which root owns.
         """
         self.assertRegex(self.install(), r"(?m)^api-exporter [\d.]+\S* \w+ \S+Z$")
         self.assertModes()
@@ -98,10 +99,18 @@ class InstallTests(SynchronousTestCase):
         )
         config.write_text("UPSTREAM_API_URL=https://kept.example\n")
         config.chmod(0o666)
+        token = self.root / "etc/api-exporter/token"
+        token.write_text(DEMO_TOKEN)
         self.install()
         self.assertModes()
-        self.assertEqual(files, self.files())
+        dropin = "etc/systemd/system/api-exporter.service.d/token.conf"
+        own = {"etc/api-exporter/token", dropin}
+        self.assertEqual(own, {*self.files()} ^ {*files})
+        self.assertEqual((oct(0o600), 0, 0), self.mode(token))
         self.assertIn("kept.example", config.read_text())
+        token.unlink()
+        self.install()
+        self.assertEqual(files, self.files())
 
     def assertModes(self) -> None:  # noqa: N802 - as the others
         """Modes and owners are those of MODES; only the group may read the settings."""
@@ -120,20 +129,6 @@ class InstallTests(SynchronousTestCase):
         groups = (self.root / "etc/group").read_text()
         [gid] = re.findall(r"^api-exporter:[^:]*:(\d+):", groups, re.MULTILINE)
         return int(gid)
-
-    def test_token(self) -> None:
-        """The token's drop-in exists only with the token's file, which root owns."""
-        dropin = self.root / "etc/systemd/system/api-exporter.service.d/token.conf"
-        token = self.root / "etc/api-exporter/token"
-        self.install()
-        self.assertFalse(dropin.exists())
-        token.write_text(DEMO_TOKEN)
-        self.install()
-        self.assertTrue(dropin.exists())
-        self.assertEqual((oct(0o600), 0, 0), self.mode(token))
-        token.unlink()
-        self.install()
-        self.assertFalse(dropin.exists())
 
     def test_dry_run(self) -> None:
         """--dry-run prints the commands and does nothing."""

@@ -136,9 +136,8 @@ class ProbeTests(SynchronousTestCase):
         becomes(dict.fromkeys(PARTS, "1"), self.asked)
         becomes(set(), self.down)
         for part in PARTS:
-            self.server.answers[REQUESTS[part]] = (502, "text/html", "Bad Gateway")
+            failing = {REQUESTS[part]: (502, "text/html", "Bad Gateway")}
+            self.server.answers = {**HEALTHY, **failing}
             becomes({part}, self.down)
-            self.server.answers[REQUESTS[part]] = HEALTHY[REQUESTS[part]]
-            becomes(set(), self.down)
         self.server.answers.clear()
         becomes(set(PARTS) - {"dashboard"}, self.down)

@@ -19,17 +19,9 @@ from tests.deploy.queries import (
     selectors,
     variable_queries,
 )
-from tests.integration.programs import (
-    ROOT,
-    becomes,
-    free_port,
-    get,
-    program,
-    start,
-    until,
-)
+from tests.integration.programs import becomes, free_port, get, program, start, until
 from tests.logs.paging import START, row
-from tools.prometheus import EXPORTER_RUNBOOKS, KINDS
+from tools.prometheus import KINDS
 
 MONITORING = DEPLOY / "monitoring"
 
@@ -194,48 +186,26 @@ class PromtoolTests(SynchronousTestCase):
         self.assertEqual(set(shapes.values()), {shapes[name] for name in tested})
 
 
-class RunbookTests(SynchronousTestCase):
-    def test_sections(self) -> None:
-        """Each alert has all annotations, and a section for its link. A section with
-        commands for systemd has commands for Kubernetes, too.
-        """
-        text = (ROOT / "docs/runbooks.md").read_text()
-        sections = dict(
-            re.findall(r"^## (\w+)\n((?:(?!## ).*\n)*)", text, re.MULTILINE)
-        )
-        alerts = {rule["alert"]: rule for rule in rules("alerts.yml")}
-        self.assertEqual(set(alerts), set(sections))
-        for name, alert in alerts.items():
-            self.assertIn("for", alert)
-            notes = alert["annotations"]
-            self.assertEqual({"summary", "description", "runbook_url"}, set(notes))
-            link = notes["runbook_url"]
-            self.assertEqual(f"{EXPORTER_RUNBOOKS}#{name.lower()}", link)
-            for part in ("Meaning", "Do"):
-                self.assertIn(f"* **{part}:** ", sections[name], name)
-            if re.search("systemctl|journalctl", sections[name]):
-                self.assertIn("kubectl", sections[name], name)
-
-
 class PrometheusTests(SynchronousTestCase):
     """A Prometheus with our configuration, except for address and intervals."""
 
     def setUp(self) -> None:
         program("prometheus")
-        exporter = Exporter(
+        self.exporter = Exporter(
             self, COLLECTORS="default,memberships,events", EXPOSE_PERSONAL_DATA="true"
         )
         text = (FILES / "prometheus.yml").read_text()
         self.prometheus = Prometheus(
             self,
-            text.replace("api-exporter:8080", f"127.0.0.1:{exporter.port}")
-            + NEIGHBOURS_JOB.format(port=self.neighbours(exporter.page)),
+            text.replace("api-exporter:8080", f"127.0.0.1:{self.exporter.port}")
+            + NEIGHBOURS_JOB.format(port=self.neighbours(self.exporter.page)),
         )
         self.query = self.prometheus.samples
         twice = "count_over_time(instance:api_exporter_reactor_lag_seconds:p99_5m[1m])"
         until(lambda: self.query(f"{twice} > 1") != [], "rates of rates")
         becomes(2, lambda: len(self.query('up{job=~"api-exporter|netbird"} == 1')))
         self.count_requests()  # so that their rates are not 0
+        self.assert_scraped()
 
     def neighbours(self, page: str) -> int:
         """Serve the metrics of NetBird's servers, a client, and an account whose access
@@ -268,6 +238,31 @@ class PrometheusTests(SynchronousTestCase):
         start(self, [sys.executable, "-m", "http.server", *address], directory)
         until(lambda: get(f"http://127.0.0.1:{port}/metrics.txt")[0] == 200, "them")
         return port
+
+    def assert_scraped(self) -> None:
+        """Every sample arrives, with its unit, and the documented join has one row for
+        each peer.
+        """
+        samples = [x for x in self.exporter.page.splitlines() if x[0] != "#"]
+        scraped = 'max_over_time(scrape_samples_scraped{job="api-exporter"}[1m])'
+        [found] = self.prometheus.values(scraped)
+        self.assertLess(abs(len(samples) - found), 60)
+        join = (
+            "count(netbird_api_peer_connected * on (instance, peer_id)"
+            " group_left (os, version) netbird_api_peer_info)"
+        )
+        # One query, as peers come and go between two.
+        for counted in ("count(netbird_api_peer_info)", join):
+            both = f"{counted} - sum(netbird_api_peers)"
+            becomes([0.0], lambda both=both: self.prometheus.values(both))  # type: ignore[misc]
+        for name, unit in (
+            ("netbird_api_peer_last_seen_timestamp_seconds", "seconds"),
+            ("api_exporter_page_bytes", "bytes"),
+            ("netbird_api_peers", ""),
+        ):
+            _, text = self.prometheus.get(f"/api/v1/metadata?metric={name}")
+            [known] = json.loads(text)["data"][name]
+            self.assertEqual(unit, known["unit"], name)
 
     def test_data(self) -> None:
         """Every selector, panel, annotation, variable and example has data. Expressions

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from unittest import TestCase as UnitTestCase
@@ -41,16 +41,13 @@ def says(status: int, body: bytes, media: str = "application/json") -> Answer:
 
 
 class Upstream(ThreadingHTTPServer):
-    """The simulated network behind a real server, with refusals and faults.
+    """The simulated network behind a real server, which refuses other tokens.
 
     Args:
         pem: a file with key and certificate for TLS.
 
     Attributes:
-        tokens: accepted tokens.
-        faults: other answers by path, or for "*", all paths. They are functions of the
-            Authorization header.
-        `asked`: the requested paths, in order.
+        `asked`: the requested paths with their Authorization headers.
     """
 
     daemon_threads = True
@@ -58,12 +55,12 @@ class Upstream(ThreadingHTTPServer):
     def __init__(
         self,
         test: UnitTestCase,
-        *tokens: str,
+        token: str = GOOD,
+        *,
         pem: Path | None = None,
-        port: int = 0,
         peers: int = 20,
     ) -> None:
-        super().__init__(("127.0.0.1", port), _Conversation)
+        super().__init__(("127.0.0.1", 0), _Conversation)
         self._scheme = "http"
         if pem is not None:
             self._scheme = "https"
@@ -73,9 +70,8 @@ class Upstream(ThreadingHTTPServer):
             self.socket = context.wrap_socket(
                 self.socket, server_side=True, do_handshake_on_connect=False
             )
-        self.tokens = set(tokens)
-        self.faults: dict[str, Callable[[str], Answer]] = {}
-        self.asked: list[str] = []
+        self.asked: list[tuple[str, str]] = []
+        self._token = token
         self._network = SimulatedNetwork(peers)
         serve(test, self)
 
@@ -84,14 +80,11 @@ class Upstream(ThreadingHTTPServer):
         return f"{self._scheme}://localhost:{self.server_address[1]}"
 
     def answer(self, path: str, authorization: str) -> Answer:
-        self.asked.append(path)
-        fault = self.faults.get(path, self.faults.get("*"))
-        if fault is not None:
-            return fault(authorization)
+        self.asked.append((path, authorization))
         body = self._network.body(path, time.time())
         if body is None:
             return says(404, b"404 page not found\n", "text/plain; charset=utf-8")
-        if authorization.removeprefix("Bearer ") not in self.tokens:
+        if authorization.removeprefix("Bearer ") != self._token:
             return says(401, b'{"message":"token invalid","code":401}\n')
         return says(200, b"".join(body))
 
@@ -172,51 +165,22 @@ class ExporterTestCase(TestCase):
         command: Sequence[str] = (),
         environ: Mapping[str, str] | None = None,
         sign: str = ALL_READ,
+        path: str = "/metrics",
     ) -> Running:
-        """Start an exporter, by default of the demo; wait for a sign in its metrics."""
-        return self.running(command, environ, lambda: scraped(self.url(), sign), sign)
-
-    def serving(
-        self, command: Sequence[str] = (), environ: Mapping[str, str] | None = None
-    ) -> Running:
-        """Start an exporter, by default of the demo; wait until it answers."""
-
-        def healthy() -> bool:
-            return get(self.url("/health"))[0] == 200
-
-        return self.running(command, environ, healthy, "the start")
-
-    def running(
-        self,
-        command: Sequence[str],
-        environ: Mapping[str, str] | None,
-        ready: Callable[[], bool],
-        what: str,
-    ) -> Running:
+        """Start an exporter, by default of the demo; wait for a sign on a page."""
         running = start(
             self,
             command or [*self.exporter, "--demo"],
             self.directory,
             self.settings() if environ is None else environ,
         )
-        self.wait_for_sign(running, ready, what)
-        return running
 
-    def saying(
-        self, words: str, environ: Mapping[str, str], command: Sequence[str] = ()
-    ) -> Running:
-        """Start an exporter, by default of the demo; wait for words in its output."""
-        command = command or [*self.exporter, "--demo"]
-        running = start(self, command, self.directory, environ)
-        self.wait_for_sign(running, lambda: words in running.said(), words)
-        return running
+        def ready() -> bool:
+            return scraped(self.url(path), sign) or running.process.poll() is not None
 
-    def wait_for_sign(
-        self, running: Running, ready: Callable[[], bool], what: str
-    ) -> None:
-        """Wait for a sign, or fail if the program ends."""
-        until(lambda: ready() or running.process.poll() is not None, what)
+        until(ready, sign or path)
         self.assertIsNone(running.process.poll(), running.said())
+        return running
 
     def ended(
         self, command: Sequence[str], environ: Mapping[str, str] | None = None

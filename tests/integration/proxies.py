@@ -13,11 +13,9 @@ USER = "exporter"
 PASSWORD = "c4nary@pass:w/ord%1"
 LOGIN = "exporter:c4nary%40pass%3Aw%2Ford%251"
 """The same, as it stands in an address."""
-PLAIN_PASSWORD = "c4narypassword"
-"""For tinyproxy, which knows no others."""
 
 SQUID = """
-{listen}
+http_port 127.0.0.1:{port}
 http_access allow all
 cache deny all
 cache_log {directory}/cache.log
@@ -42,12 +40,13 @@ http_access deny !known
 """
 
 TINYPROXY = """
-Listen {host}
+Listen 127.0.0.1
 Port {port}
 Timeout 60
 LogFile "{directory}/access.log"
 LogLevel Connect
 DisableViaHeader Yes
+BasicAuth exporter c4narypassword
 """
 
 NGINX = """
@@ -111,7 +110,6 @@ class Served:
 def squid(
     test: TestCase,
     directory: Path,
-    host: str = "127.0.0.1",
     *,
     login: bool = False,
     hosts: str = "127.0.0.1 localhost\n",
@@ -137,29 +135,24 @@ def squid(
         (directory / "passwords").write_text(f"{USER}:{hashed.stdout}")
 
     def configure(port: int) -> list[str]:
-        listen = f"http_port {_address(host, port)}"
-        text = (config + SQUID).format(listen=listen, directory=directory)
+        text = (config + SQUID).format(port=port, directory=directory)
         (directory / "squid.conf").write_text(text)
         return [command, "-N", "-f", str(directory / "squid.conf"), "-n", f"t{port}"]
 
-    return _served(test, directory, host, configure, LOGIN)
+    return _served(test, directory, configure, LOGIN)
 
 
-def tinyproxy(
-    test: TestCase, directory: Path, host: str = "127.0.0.1", *, login: bool = False
-) -> Served:
-    """Debian's tinyproxy."""
+def tinyproxy(test: TestCase, directory: Path) -> Served:
+    """Debian's tinyproxy, which requires a login."""
     command = program("tinyproxy")
     directory.mkdir()
 
     def configure(port: int) -> list[str]:
-        text = TINYPROXY.format(host=host, port=port, directory=directory)
-        if login:
-            text += f"BasicAuth {USER} {PLAIN_PASSWORD}\n"
+        text = TINYPROXY.format(port=port, directory=directory)
         (directory / "tinyproxy.conf").write_text(text)
         return [command, "-d", "-c", str(directory / "tinyproxy.conf")]
 
-    return _served(test, directory, host, configure, f"{USER}:{PLAIN_PASSWORD}")
+    return _served(test, directory, configure, "exporter:c4narypassword")
 
 
 def nginx(
@@ -181,30 +174,25 @@ def nginx(
         (directory / "nginx.conf").write_text(text)
         return [command, "-p", str(directory), "-c", str(directory / "nginx.conf")]
 
-    return _served(test, directory, "127.0.0.1", configure)
+    return _served(test, directory, configure)
 
 
 def _served(
     test: TestCase,
     directory: Path,
-    host: str,
     configure: Callable[[int], list[str]],
     login: str = "",
 ) -> Served:
-    port = free_port(host)
+    port = free_port()
     running = start(test, configure(port), directory)
 
     def listening() -> bool:
         assert running.process.poll() is None, running.told()
         try:
-            socket.create_connection((host, port), 1).close()
+            socket.create_connection(("127.0.0.1", port), 1).close()
         except OSError:
             return False
         return True
 
     until(listening, f"{directory.name} listens")
-    return Served(running, directory, _address(host, port), login)
-
-
-def _address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return Served(running, directory, f"127.0.0.1:{port}", login)

@@ -72,7 +72,10 @@ class DaemonTests(ExporterTestCase):
         self.assertEqual(["output"], os.listdir(self.directory))
 
     def test_daemon(self) -> None:
-        """`twistd` alone is a daemon with a pid file and a log file in our format."""
+        """`twistd` alone is a daemon with a pid file and a log file in our format. A
+        second one cannot listen, reports it to its terminal and leaves no pid file.
+        SIGHUP opens a moved log file again.
+        """
         *twistd, name = self.daemon
         files = ["--pidfile", "our.pid", "--logfile", "our.log"]
         ended = self.ended([*twistd, *files, name, "--demo"], self.settings())
@@ -81,10 +84,23 @@ class DaemonTests(ExporterTestCase):
         pid = int(file.read_text())
         self.addCleanup(_kill, pid)
         until(lambda: scraped(self.url(), ALL_READ), "the first refreshes")
+        second = self.ended([*self.daemon, "--demo"], self.settings())
+        self.assertEqual(1, second.returncode, second)
+        # twistd shows a hundred bytes of the reason and its class.
+        reason = f"cannot listen on 127.0.0.1:{self.port}: Address already in use"
+        self.assertIn(reason[:50], second.stdout + second.stderr)
+        its_log, its_pid = self.directory / "twistd.log", self.directory / "twistd.pid"
+        until(lambda: reason in its_log.read_text(), "a log line")
+        until(lambda: not its_pid.exists(), "the end of the second")
+        log, old = self.directory / "our.log", self.directory / "old.log"
+        log.rename(old)
+        os.kill(pid, signal.SIGHUP)
+        until(log.exists, "a new log file")
         os.kill(pid, signal.SIGTERM)
         until(lambda: not _alive(pid), "the end of the daemon")
         self.assertFalse(file.exists())
-        for line in (self.directory / "our.log").read_text().splitlines():
+        self.assertIn(" info stopped\n", log.read_text())
+        for line in (old.read_text() + log.read_text()).splitlines():
             self.assertRegex(line, r"^\d{4}-\d\d-\d\dT[\d:.]+Z (info|warning|error) ")
 
 

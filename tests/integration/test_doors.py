@@ -1,32 +1,20 @@
-"""The program with authentication: its listeners, name servers that hang, secrets."""
+"""The program with TLS and authentication: its secrets, and name servers that hang."""
 
 import http.client
 import signal
-import socket
 import ssl
 import sys
 import time
 from base64 import b64encode
-from functools import partial
 from pathlib import Path
 
 import bcrypt
 
 from tests.access.folder import SERVER, Folder
+from tests.canary import assert_clean, forms
 from tests.integration.exporter import ExporterTestCase
-from tests.integration.programs import (
-    SOON,
-    Running,
-    becomes,
-    get,
-    scraped,
-    start,
-    until,
-)
+from tests.integration.programs import SOON, becomes, get, scraped, start, until
 from tests.integration.promql import SECOND, Prometheus
-from tests.integration.test_canary import CanaryTestCase, forms
-
-PASSWORD = "open sesame"
 
 HANGING = """
 import socket, sys, time
@@ -41,10 +29,10 @@ main()
 """
 """The exporter on a machine whose name server does not answer."""
 
-TOKEN = "a-token-of-some-length"
+SECRETS = ("c4nary-passw0rd", "c4nary-token-of-all", "c4nary-token-2")
 
 CERTIFICATE = "cert_file: ../door/client.pem, key_file: ../door/client.key"
-_LOGIN = f"basic_auth: {{username: alice, password: {PASSWORD}}}"
+_LOGIN = f"basic_auth: {{username: alice, password: {SECRETS[0]}}}"
 
 REQUIRED = (
     f"{SERVER}  client_ca_file: ca.pem\n"
@@ -53,7 +41,7 @@ REQUIRED = (
 
 JOBS = {
     "password": (CERTIFICATE, _LOGIN),
-    "token": (CERTIFICATE, f"authorization: {{credentials: {TOKEN}}}"),
+    "token": (CERTIFICATE, f"authorization: {{credentials: {SECRETS[1]}}}"),
     "no password": (CERTIFICATE, ""),
     "no certificate": ("", _LOGIN),
 }
@@ -66,76 +54,30 @@ JOB = """
   tls_config: {{ca_file: ../door/ca.pem, {certificate}}}
   {login}"""
 
-STAYS = "the previous configuration stays in use"
+
+def basic(pair: str) -> str:
+    return f"Basic {b64encode(pair.encode()).decode()}"
 
 
-def users() -> str:
-    """Return a section with one user."""
-    digest = bcrypt.hashpw(PASSWORD.encode(), bcrypt.gensalt(4)).decode()
-    return f'basic_auth_users:\n  alice: "{digest}"\n'
-
-
-def trusting() -> ssl.SSLContext:
-    return ssl.create_default_context(cadata=Folder.authority.pem.decode())
-
-
-def basic(password: str = PASSWORD) -> str:
-    return f"Basic {b64encode(f'alice:{password}'.encode()).decode()}"
-
-
-class DoorTestCase(ExporterTestCase):
+class DoorTests(ExporterTestCase):
     def setUp(self) -> None:
         super().setUp()
         self.folder = Folder(self, str(self.directory / "door"))
         self.folder.client.write(self.folder.path, "client")
-        self.tokens = self.folder.path / "tokens"
-
-    def door(self, web: str | None, *tokens: str, **others: str) -> dict[str, str]:
-        """The environment of a demo with these files."""
-        if web is not None:
-            others["WEB_CONFIG_FILE"] = str(self.folder.write(web))
-        if tokens:
-            self.tokens.write_text("".join(f"{token}\n" for token in tokens))
-            others["WEB_BEARER_TOKENS_FILE"] = str(self.tokens)
-        return self.settings(**others)
-
-    def guarded(self, environ: dict[str, str], *flags: str) -> Running:
-        """Start an exporter of the demo whose pages may need credentials."""
-        command = [*self.exporter, "--demo", *flags]
-        return self.saying("its metrics at", environ, command)
-
-
-class StartTests(DoorTestCase):
-    def test_listeners(self) -> None:
-        """Each listener requires passwords, a UNIX socket without TLS; --health needs
-        none.
-        """
-        path = self.directory / "s"
-        address = f"127.0.0.1:{self.port},unix:{path}"
-        environ = self.door(SERVER + users(), LISTEN_ADDRESS=address)
-        running = self.guarded(environ)
-        until(lambda: f"unix:{path}" in running.said(), "the socket")
-        for shown, expected in (("", 401), (basic(), 200)):
-            with socket.socket(socket.AF_UNIX) as client:
-                client.connect(str(path))
-                client.sendall(
-                    f"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-                    f"Authorization: {shown}\r\n\r\n".encode()
-                )
-                self.assertIn(f" {expected} ".encode(), client.recv(100))
-        secured = http.client.HTTPSConnection(
-            "localhost", self.port, context=trusting()
-        )
-        secured.request("GET", "/")
-        self.assertEqual(401, secured.getresponse().status)
-        secured.close()
-        ended = self.ended([*self.exporter, "--health"], environ)
-        expected_line = f"OK: https://127.0.0.1:{self.port}/health: 200\n"
-        self.assertEqual((0, expected_line), (ended.returncode, ended.stdout))
+        self.hash = bcrypt.hashpw(SECRETS[0].encode(), bcrypt.gensalt(4)).decode()
+        self.users = f'basic_auth_users:\n  alice: "{self.hash}"\n'
 
     def test_prometheus(self) -> None:
         """A real Prometheus needs a client certificate, and a password or a token."""
-        self.guarded(self.door(REQUIRED + users(), TOKEN))
+        tokens = self.folder.path / "tokens"
+        tokens.write_text(f"{SECRETS[1]}\n")
+        environ = self.settings(
+            WEB_CONFIG_FILE=str(self.folder.write(REQUIRED + self.users)),
+            WEB_BEARER_TOKENS_FILE=str(tokens),
+        )
+        command = [*self.exporter, "--demo"]
+        running = start(self, command, self.directory, environ)
+        until(lambda: "its metrics at" in running.said(), "the port")
         text = "".join(
             JOB.format(name=name, port=self.port, certificate=certificate, login=login)
             for name, (certificate, login) in JOBS.items()
@@ -149,8 +91,6 @@ class StartTests(DoorTestCase):
         becomes({"password", "token"}, lambda: jobs("sum_over_time(up[1m]) >= 3"))
         self.assertEqual({"password", "token"}, jobs("max_over_time(up[1m]) == 1"))
 
-
-class LookUpTests(DoorTestCase):
     def test_name_servers(self) -> None:
         """Name servers that do not answer delay neither a password nor the end."""
         accounts = self.directory / "accounts"
@@ -158,83 +98,68 @@ class LookUpTests(DoorTestCase):
         for number in range(8):
             settings = "UPSTREAM_API_URL=http://hangs.example:1\nUPSTREAM_API_TOKEN=x\n"
             (accounts / f"{number}.conf").write_text(settings)
-        environ = self.door(
-            users(), ACCOUNTS_DIR=str(accounts), WEB_OPEN_PATHS="/metrics"
+        environ = self.settings(
+            ACCOUNTS_DIR=str(accounts),
+            WEB_CONFIG_FILE=str(self.folder.write(self.users)),
+            WEB_OPEN_PATHS="/metrics",
         )
         python = [sys.executable, "-c", HANGING]
         running = start(self, python, self.directory, environ)
         busy = "api_exporter_reactor_threads_in_use 4.0"
         until(lambda: scraped(self.url(), busy), "four look-ups that hang")
         begin = time.monotonic()
-        self.assertEqual(200, get(self.url("/"), Authorization=basic())[0])
+        shown = basic(f"alice:{SECRETS[0]}")
+        self.assertEqual(200, get(self.url("/"), Authorization=shown)[0])
         self.assertLess(time.monotonic() - begin, SOON)
         self.assert_stops(running)
 
-
-class CanaryTests(CanaryTestCase, DoorTestCase):
-    """Keys, passwords, tokens and hashes are used and misused, and found nowhere."""
-
-    SECRETS = ("c4nary-passw0rd", "c4nary-token-of-all", "c4nary-token-2")
-
-    def setUp(self) -> None:
-        super().setUp()
-        self.hash = bcrypt.hashpw(self.SECRETS[0].encode(), bcrypt.gensalt(4)).decode()
-        server = self.folder.server
-        self.web = f'{SERVER}basic_auth_users:\n  alice: "{self.hash}"\n'
-        key = [line for line in server.key.decode().splitlines() if "--" not in line]
-        hidden = [form for secret in self.SECRETS for form in forms(secret)]
-        self.hidden = [*key, *hidden, self.hash, self.hash[7:]]
-
-    def has_more(self, running: Running, lines: int) -> bool:
-        """Return whether another line reports that a file is not used."""
-        return running.said().count(STAYS) > lines
-
-    def test_life(self) -> None:
-        """Used right and wrong, and with files that break, at LOG_LEVEL=debug."""
-        password, token, other = self.SECRETS
-        environ = self.door(self.web, token, LOG_LEVEL="debug")
-        running = self.guarded(environ, "--enable-pprof")
-        client = http.client.HTTPSConnection("localhost", self.port, context=trusting())
-
-        def visit() -> None:
-            wrong = b64encode(f"{password}:{token}".encode()).decode()
-            right = b64encode(f"alice:{password}".encode()).decode()
-            for path in ("/", "/health", "/metrics", "/nothing", "/debug/pprof/"):
-                for shown in (
-                    f"Basic {right}",
-                    f"Basic {wrong}",
-                    f"Bearer {token}",
-                    f"Bearer {other}",
-                    f"Bearer {password} {token}",
-                    password,
-                ):
-                    client.request("GET", path, headers={"Authorization": shown})
-                    answer = client.getresponse()
-                    self.assertIn(answer.status, (200, 401, 404))
-                    self.assert_clean(answer.read(), path)
-            client.close()  # the server ends what is idle for long
-
-        visit()
-        key = self.folder.server.key.decode().replace("\n", "\n    ")
-        for broken in (
-            self.web.replace("key_file: server.key", f"key: |\n    {key}"),
-            self.web.replace("key_file: server.key", f"key |\n    {key}"),
-            self.web.replace("key_file: server.key", f"key_file: |\n    {key}"),
-            self.web.replace(f'"{self.hash}"', f'"{self.hash}x"'),
-            self.web.replace(f'alice: "{self.hash}"', f'"{self.hash}": alice'),
-            f"{self.web}  alice: *{self.hash[7:20]}\n",
-        ):
-            lines = running.said().count(STAYS)
-            self.folder.write(broken)
-            self.tokens.write_text(f"{token}\n{token}\n{other} {other} {other}\n")
-            running.process.send_signal(signal.SIGHUP)
-            until(partial(self.has_more, running, lines), "a line")
-            ended = self.ended([*self.exporter, "--demo", "--check"], environ)
-            self.assertNotEqual(0, ended.returncode)
-            self.assert_clean(ended.stdout + ended.stderr, "--check")
-        visit()
-        told = Path(f"/proc/{running.process.pid}/cmdline").read_bytes()
-        self.assert_clean(told, "the process list")
-        self.assertEqual(0, running.stop()[0])
-        self.assert_clean(running.said(), "the log")
-        self.assertNotIn("Traceback", running.said())
+    def test_secrets(self) -> None:
+        """Key, password, tokens and hash are used and misused, with LOG_LEVEL=debug,
+        and found nowhere. `--health` needs none of them.
+        """
+        password, token, other = SECRETS
+        key = self.folder.server.key.decode()
+        lines = [line for line in key.splitlines() if "--" not in line]
+        others = [form for secret in SECRETS for form in forms(secret)]
+        hidden = [*lines, *others, self.hash, self.hash[7:]]
+        web, tokens = SERVER + self.users, self.folder.path / "tokens"
+        tokens.write_text(f"{token}\n")
+        environ = self.settings(
+            WEB_CONFIG_FILE=str(self.folder.write(web)),
+            WEB_BEARER_TOKENS_FILE=str(tokens),
+            LOG_LEVEL="debug",
+        )
+        command = [*self.exporter, "--demo", "--enable-pprof"]
+        running = start(self, command, self.directory, environ)
+        until(lambda: "its metrics at" in running.said(), "the port")
+        health = self.ended([*self.exporter, "--health"], environ)
+        self.assertEqual(0, health.returncode, health.stdout)
+        trusting = ssl.create_default_context(cadata=Folder.authority.pem.decode())
+        client = http.client.HTTPSConnection("localhost", self.port, context=trusting)
+        for path in ("/", "/health", "/metrics", "/nothing", "/debug/pprof/"):
+            for shown, known in (
+                (basic(f"alice:{password}"), True),
+                (f"Bearer {token}", True),
+                (basic(f"{password}:{token}"), False),
+                (f"Bearer {other}", False),
+                (f"Bearer {password} {token}", False),
+                (password, False),
+            ):
+                client.request("GET", path, headers={"Authorization": shown})
+                answer = client.getresponse()
+                accepted = 404 if path == "/nothing" else 200
+                refused = 200 if path == "/health" else 401
+                self.assertEqual(accepted if known else refused, answer.status)
+                assert_clean(self, hidden, answer.read(), path)
+        client.close()
+        self.folder.write(web.replace(f'alice: "{self.hash}"', f'"{self.hash}": alice'))
+        tokens.write_text(f"{token}\n{other} {other} {other}\n")
+        running.process.send_signal(signal.SIGHUP)
+        until(lambda: "the previous configuration stays in use" in running.said(), "it")
+        ended = self.ended([*self.exporter, "--demo", "--check"], environ)
+        self.assertNotEqual(0, ended.returncode)
+        assert_clean(self, hidden, ended.stdout + ended.stderr, "--check")
+        shown = Path(f"/proc/{running.process.pid}/cmdline").read_text()
+        assert_clean(self, hidden, shown, "the process list")
+        self.assert_stops(running)
+        assert_clean(self, hidden, running.said(), "the log")

@@ -7,12 +7,11 @@ import re
 import subprocess
 import sys
 import time
-from collections import Counter
 from pathlib import Path
 from random import Random
 
-from tests.integration.event_logs import EventLogTestCase
-from tests.integration.programs import ROOT, program, start, until
+from tests.integration.exporter import Answer, ExporterTestCase, Upstream, says
+from tests.integration.programs import ROOT, Running, program, start, until
 from tests.logs import body
 
 KILLS = int(os.environ.get("EVENTS_KILLS", "6"))
@@ -26,20 +25,41 @@ def ids(text: bytes) -> list[int]:
     return [int(json.loads(line)["id"]) for line in text.splitlines()]
 
 
-class EventsTestCase(EventLogTestCase):
+class EventsTestCase(ExporterTestCase):
+    """An upstream with events, and a file for them."""
+
+    timeout = 1200
+
     def setUp(self) -> None:
         super().setUp()
         self.existing = 0
+        self.file = self.directory / "log.jsonl"
+        case = self
 
-    def answer(self, target: str) -> bytes:
-        listed = self.listed()[-10_000:]
-        return body(listed) if target == "/api/events/audit" else b"[]"
+        class Server(Upstream):
+            def answer(self, path: str, authorization: str) -> Answer:  # noqa: ARG002
+                events = path == "/api/events/audit"
+                return says(200, body(case.listed()[-10_000:]) if events else b"[]")
+
+        self.environ = self.reading(
+            Server(self).url,
+            UPSTREAM_API_TOKEN="nbp_secret",
+            REFRESH_INTERVALS="events=1s",
+            EVENTS_FILE=str(self.file),
+        )
 
     def listed(self) -> list[int]:
         return list(range(1, self.existing + 1))
 
-    def environ(self, **settings: str) -> dict[str, str]:
-        return super().environ(REFRESH_INTERVALS="events=1s", **settings)
+    def writing(self) -> Running:
+        """Start an exporter that writes the file."""
+        return start(self, self.exporter, self.directory, self.environ)
+
+    def written(self) -> bytes:
+        return self.file.read_bytes() if self.file.exists() else b""
+
+    def lines(self) -> int:
+        return self.written().count(b"\n")
 
 
 class KillTests(EventsTestCase):
@@ -80,9 +100,8 @@ class OperationTests(EventsTestCase):
             "from api_exporter.cli import main\n"
             "main()\n"
         )
-        environ = self.environ(EVENTS_FILE=str(self.file))
         command = [sys.executable, "-c", code]
-        running = start(self, command, self.directory, environ)
+        running = start(self, command, self.directory, self.environ)
         until(lambda: "hanging" in running.said(), "a disk that hangs")
         until(
             lambda: 'resource_up{resource="instance_version"} ' in self.page(),
@@ -116,29 +135,3 @@ class OperationTests(EventsTestCase):
         oldest = gzip.decompress(Path(f"{self.file}.2.gz").read_bytes())
         whole = oldest + Path(f"{self.file}.1").read_bytes() + self.written()
         self.assertEqual(list(range(1, 301)), ids(whole))
-
-    def test_output(self) -> None:
-        """Standard output has the events of all accounts, and nothing but them."""
-        self.existing = 5000
-        folder = self.directory / "accounts"
-        folder.mkdir()
-        for name in ("acme", "beta"):
-            (folder / f"{name}.conf").write_text(f"EVENTS_CURSOR_FILE={name}.cursor\n")
-        environ = self.environ(EVENTS_FILE="-", ACCOUNTS_DIR=str(folder))
-        err = self.directory / "err"
-        with (
-            err.open("wb") as errors,
-            subprocess.Popen(
-                self.exporter, env=environ, stdout=subprocess.PIPE, stderr=errors
-            ) as process,
-        ):
-            self.addCleanup(process.kill)
-            assert process.stdout is not None
-            lines = [process.stdout.readline() for _ in range(10_000)]
-            process.terminate()
-            rest = process.stdout.read()
-        self.assertEqual(b"", rest)
-        found = Counter(json.loads(one)["account"] for one in lines)
-        self.assertEqual({"acme": 5000, "beta": 5000}, found)
-        self.assertEqual({2}, set(Counter(ids(b"".join(lines))).values()))
-        self.assertIn("stopped", err.read_text())

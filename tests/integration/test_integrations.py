@@ -47,21 +47,21 @@ class Mailbox(HTTPServer):
 class RecipesTests(ExporterTestCase):
     timeout = 120
 
-    def setUp(self) -> None:
-        super().setUp()
+    def test_recipes(self) -> None:
+        """All recipes hold for one running exporter."""
         thresholds = self.directory / "thresholds.json"
         thresholds.write_text(
             '{"severities":{"NetBirdImportantPeerOffline":"critical"}}'
         )
-        self.serving(
-            environ=self.settings(
-                IMPORTANT_GROUPS="servers",
-                LOOKUP="true",
-                THRESHOLDS_FILE=str(thresholds),
-            )
+        environ = self.settings(
+            IMPORTANT_GROUPS="servers", LOOKUP="true", THRESHOLDS_FILE=str(thresholds)
         )
+        self.started((), environ, "", "/health")
         self.here = self.url("/").rstrip("/")
         until(self.is_known, "the first refreshes")
+        self.assert_paths()
+        self.assert_tables()
+        self.assert_commands()
 
     def is_known(self) -> bool:
         self.status = json.loads(get(self.url("/status.json"))[2])
@@ -81,7 +81,7 @@ class RecipesTests(ExporterTestCase):
         [text] = re.findall(rf"\*\*{name}\*\*.*?```yaml\n(.*?)```", DOCUMENT, re.DOTALL)
         return yaml.safe_load(text)
 
-    def test_paths(self) -> None:
+    def assert_paths(self) -> None:
         """Each path in a recipe for a dashboard or a monitor leads to a value."""
         for url in re.findall(rf"{EXPORTER}(/[\w.]+)", DOCUMENT):
             if url != "/lookup":
@@ -115,7 +115,7 @@ class RecipesTests(ExporterTestCase):
         self.assertIn(f'groups[name="{group["name"]}"].peers.offline', DOCUMENT)
         self.assertIsInstance(group["peers"]["offline"], int)
 
-    def test_tables(self) -> None:
+    def assert_tables(self) -> None:
         """Each column that Vector and Splunk use is in the table."""
         text = get(self.url("/lookup.csv"))[2].decode()
         columns, *rows = csv.reader(text.splitlines(), strict=True)
@@ -127,7 +127,7 @@ class RecipesTests(ExporterTestCase):
         used |= set(re.findall(r"(\w+) AS", splunk))
         self.assertEqual(set(), used - set(columns))
 
-    def test_commands(self) -> None:
+    def assert_commands(self) -> None:
         """The commands work with curl and jq, and tell each finding once."""
         mailbox = Mailbox()
         serve(self, mailbox)

@@ -8,12 +8,12 @@ import time
 
 from twisted.internet import reactor
 from twisted.internet.base import ReactorBase
+from twisted.internet.endpoints import TCP4ServerEndpoint
 from twisted.internet.utils import getProcessOutputAndValue
 from twisted.trial.unittest import TestCase
 from twisted.web.server import Site
 
 from api_exporter.web.pprof import ProfileService
-from tests.integration.ports import listening
 from tests.integration.programs import program
 
 LIMIT = 60
@@ -49,14 +49,16 @@ class GoToolPprofTests(TestCase):
         assert isinstance(reactor, ReactorBase)
         profiles = ProfileService(reactor, reactor.getThreadPool(), time.time)
         self.addCleanup(profiles.stopService)
-        port = listening(self, Site(profiles.pages))
+        endpoint = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
+        port = await endpoint.listen(Site(profiles.pages))
+        self.addCleanup(port.stopListening)
         end = threading.Event()
         for target in (spin, doze):
             thread = threading.Thread(target=target, args=(end,), name=target.__name__)
             thread.start()
             self.addCleanup(thread.join)
         self.addCleanup(end.set)  # before the joins: cleanups run last first
-        url = f"http://127.0.0.1:{port}/profile?seconds=2"
+        url = f"http://127.0.0.1:{port.getHost().port}/profile?seconds=2"
         env = {**os.environ, "PPROF_TMPDIR": self.mktemp()}
         command = ["tool", "pprof", "-top", "-nodefraction=0", url]
         out, err, status = await getProcessOutputAndValue(

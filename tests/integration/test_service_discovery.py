@@ -47,7 +47,7 @@ class DocumentedTests(ExporterTestCase):
 
     def setUp(self) -> None:
         super().setUp()
-        url = Upstream(self, GOOD, peers=100).url
+        url = Upstream(self, peers=100).url
         environ = self.reading(url, UPSTREAM_API_TOKEN=GOOD, COLLECTORS="users")
         start(self, self.exporter, self.directory, environ)
         until(lambda: get(self.list_url("?port=1"))[0] == 200, "the first refreshes")

@@ -2,17 +2,15 @@
 
 import os
 import re
+import signal
 import socket
-import subprocess
 import tomllib
-from collections.abc import Callable
 from configparser import ConfigParser, RawConfigParser
 
 from twisted.trial.runner import TestLoader
 
 from api_exporter.settings.definitions import SETTINGS
-from api_exporter.version import Build
-from tests.integration.exporter import GOOD, Answer, ExporterTestCase, Upstream
+from tests.integration.exporter import GOOD, ExporterTestCase, Upstream
 from tests.integration.programs import ROOT, environment, get, until
 
 DEFAULTS = {
@@ -28,8 +26,6 @@ DEFAULTS = {
 
 UNIT = ("User", "RestrictAddressFamilies", "LimitNOFILE", "LimitNPROC")
 
-CALLS = ("/api/health", "/api/peers")
-
 
 class SpecificationTests(ExporterTestCase):
     def test_settings(self) -> None:
@@ -37,48 +33,32 @@ class SpecificationTests(ExporterTestCase):
         found = {one.name: one.default for one in SETTINGS if one.name in DEFAULTS}
         self.assertEqual(DEFAULTS, found)
 
-    def test_upstream(self) -> None:
-        """The exporter calls `/api/health` and `/api/peers` with the bearer token."""
-        seen = set[tuple[str, str]]()
-        upstream = Upstream(self, GOOD)
-
-        def note(path: str) -> Callable[[str], Answer]:
-            def answer(authorization: str) -> Answer:
-                seen.add((path, authorization))
-                del upstream.faults[path]
-                return upstream.answer(path, authorization)
-
-            return answer
-
-        upstream.faults.update({path: note(path) for path in CALLS})
-        settings = self.reading(upstream.url, UPSTREAM_API_TOKEN=GOOD)
-        self.started(self.exporter, settings, "netbird_api_up 1.0")
-        until(lambda: len(seen) == len(CALLS), "both calls")
-        self.assertEqual({(path, f"Bearer {GOOD}") for path in CALLS}, seen)
-
-    def test_paths(self) -> None:
-        """`/health`, METRICS_PATH, and profiles with `--enable-pprof`."""
-        profiles = ("/debug/pprof/heap", "/debug/pprof/profile?seconds=1")
-        for command, status in (
-            ([*self.exporter, "--demo"], 404),
-            ([*self.twistd, "--demo", "--enable-pprof"], 200),
-        ):
-            running = self.serving(command, self.settings(METRICS_PATH="/other"))
-            for path in ("/health", "/other"):
-                self.assertEqual(200, get(self.url(path))[0], path)
-            self.assertEqual(404, get(self.url("/metrics"))[0])
-            for path in profiles:
-                self.assertEqual(status, get(self.url(path))[0], path)
-            self.assert_stops(running)
-
-    def test_file(self) -> None:
-        """A configuration file has lines `NAME=value` and comments."""
+    def test_program(self) -> None:
+        """The exporter calls `/api/health` and `/api/peers` with the bearer token. It
+        has `/health`, METRICS_PATH and, with `--enable-pprof`, profiles. Its file has
+        lines `NAME=value` and comments, which SIGHUP reads again.
+        """
+        upstream = Upstream(self)
         file = self.directory / "config"
-        file.write_text("# mine\nMETRICS_PATH=/other\n\nDEMO_PEERS=20\n")
+        text = f"# mine\nUPSTREAM_API_URL={upstream.url}\n\nMETRICS_PATH=/other\n"
+        file.write_text(text)
         file.chmod(0o640)
-        settings = self.settings()
-        running = self.serving([*self.twistd, "--demo", "--config", "config"], settings)
-        self.assertEqual(200, get(self.url("/other"))[0])
+        command = [*self.twistd, "--enable-pprof", "--config", "config"]
+        environ = self.settings(UPSTREAM_API_TOKEN=GOOD)
+        running = self.started(command, environ, "", "/health")
+        calls = {(path, f"Bearer {GOOD}") for path in ("/api/health", "/api/peers")}
+        until(lambda: calls <= {*upstream.asked}, "both calls")
+        for path, status in (
+            *(("/health", 200), ("/other", 200), ("/metrics", 404)),
+            *(("/debug/pprof/heap", 200), ("/debug/pprof/profile?seconds=1", 200)),
+        ):
+            self.assertEqual(status, get(self.url(path))[0], path)
+        file.write_text(f"{text}LOG_LEVEL=debug\n")
+        running.process.send_signal(signal.SIGHUP)
+        changed = "reloaded settings: changed LOG_LEVEL"
+        until(lambda: changed in running.said(), "a reload")
+        get(self.url("/health"))
+        until(lambda: " debug GET /health " in running.said(), "a line for debugging")
         self.assert_stops(running)
 
     def test_failures(self) -> None:
@@ -102,13 +82,6 @@ class SpecificationTests(ExporterTestCase):
                 self.assertEqual(status, ended.returncode, ended)
                 [line] = ended.stderr.splitlines()
                 self.assertIn(words, line)
-
-    def test_version(self) -> None:
-        """`--version` prints version, commit and time of the build."""
-        found = self.ended([*self.exporter, "--version"], environment())
-        self.assertRegex(found.stdout, r"^api-exporter \d+\.\d+\.\d+\S*( \S+ \S+)?\n$")
-        build = Build(version="1.0.0", commit="abc", built="2026-01-01T00:00:00Z")
-        self.assertEqual("api-exporter 1.0.0 abc 2026-01-01T00:00:00Z", str(build))
 
     def test_tree(self) -> None:
         """The top level, the packages, the plugin and the test of the peer exporter."""
@@ -134,15 +107,7 @@ class SpecificationTests(ExporterTestCase):
         service = unit["Service"]
         self.assertEqual(
             ("api-exporter", "AF_UNIX AF_INET AF_INET6", "65536", "4096"),
-            tuple(
-                service[name]
-                for name in (
-                    "User",
-                    "RestrictAddressFamilies",
-                    "LimitNOFILE",
-                    "LimitNPROC",
-                )
-            ),
+            tuple(service[name] for name in UNIT),
         )
         install = (ROOT / "deploy/install.sh").read_text()
         self.assertIn('install -d -m 750 -o root -g "$group" "$settings"', install)
@@ -157,19 +122,3 @@ class SpecificationTests(ExporterTestCase):
                 ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16"],
                 re.findall(r"[\d./]+", ranges),
             )
-
-    def test_release(self) -> None:
-        """The names of the files of a release have version and architecture."""
-        release = ROOT / "deploy/release"
-        text = "".join(
-            (release / name).read_text() for name in ("release.sh", "seal.sh")
-        )
-        for name in ("api-exporter-linux-$", "$version-image-linux-$", "SHA256SUMS"):
-            self.assertIn(name, text)
-        shell = subprocess.run(
-            ["sh", ROOT / "deploy/debian/version.sh", "1.2.3rc1"],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        self.assertEqual("1.2.3~rc1\n", shell.stdout)

@@ -2,13 +2,12 @@
 
 import re
 from pathlib import Path
-from socketserver import StreamRequestHandler, ThreadingTCPServer
 
 from cryptography import x509
 
 from tests.authority import Authority, written
 from tests.integration.exporter import GOOD, ExporterTestCase, Upstream
-from tests.integration.programs import get, serve, until
+from tests.integration.programs import get, until
 from tests.integration.proxies import folder, nginx, squid, tinyproxy
 
 NAME = "upstream.example"
@@ -24,21 +23,27 @@ class WayTests(ExporterTestCase):
         self.authority = Authority("our authority")
         self.issued = self.authority.issue(NAME, sans=SANS)
         pem = Path(written(self.folder, "both", self.issued.pem, self.issued.key))
-        self.upstream = Upstream(self, GOOD, pem=pem)
+        self.upstream = Upstream(self, pem=pem)
         port = self.upstream.server_address[1]
-        self.environ = self.reading(
-            f"https://{NAME}:{port}",
-            UPSTREAM_API_TOKEN=GOOD,
-            UPSTREAM_CA_FILE=written(self.folder, "trusted", self.authority.pem),
-        )
+        self.environ = self.reading(f"https://{NAME}:{port}", UPSTREAM_API_TOKEN=GOOD)
+        self.environ.pop("SSL_CERT_FILE", None)
+        self.trusted = written(self.folder, "trusted", self.authority.pem)
 
     def test_environment(self) -> None:
-        """A proxy from the environment or the configuration file is used and logged."""
+        """A proxy from the environment or the configuration file is used and logged,
+        and so are authorities.
+        """
         proxy = squid(self, self.folder / "squid", hosts=f"127.0.0.1 {NAME}\n")
         file = Path(written(self.folder, "config", b"# proxies\n"))
         for given, text in (
-            ({"https_proxy": f"http://{proxy.address}/"}, ""),
-            ({}, f"HTTPS_PROXY={proxy.address}\n"),
+            (
+                {
+                    "https_proxy": f"http://{proxy.address}/",
+                    "UPSTREAM_CA_FILE": self.trusted,
+                },
+                "",
+            ),
+            ({}, f"HTTPS_PROXY={proxy.address}\nSSL_CERT_FILE={self.trusted}\n"),
         ):
             file.write_text(text)
             command = [*self.exporter, "--check", "--config", str(file)]
@@ -62,9 +67,14 @@ class WayTests(ExporterTestCase):
 
     def test_login(self) -> None:
         """User and password of a proxy's address are decoded; wrong ones are named."""
-        self.environ["UPSTREAM_API_URL"] = self.upstream.url
-        for made in (squid, tinyproxy):
-            proxy = made(self, self.folder / made.__name__, login=True)
+        self.environ |= {
+            "UPSTREAM_API_URL": self.upstream.url,
+            "UPSTREAM_CA_FILE": self.trusted,
+        }
+        for proxy in (
+            squid(self, self.folder / "squid", login=True),
+            tinyproxy(self, self.folder / "tinyproxy"),
+        ):
             for login, status in ((proxy.login, 0), ("exporter:wrong", 1)):
                 self.environ["UPSTREAM_PROXY"] = f"http://{login}@{proxy.address}"
                 ended = self.ended([*self.exporter, "--check"], self.environ)
@@ -72,30 +82,6 @@ class WayTests(ExporterTestCase):
                 words = "requires a valid user and password"
                 self.assertEqual(bool(status), words in ended.stdout)
             self.assertIn("CONNECT localhost:", proxy.log())
-
-    def test_no_tls(self) -> None:
-        """A server that ends the TLS handshake without a reason speaks no TLS."""
-
-        class CloseNotify(StreamRequestHandler):
-            def handle(self) -> None:
-                self.request.recv(10_000)
-                self.wfile.write(b"\x15\x03\x01\x00\x02\x01\x00")
-
-        server = ThreadingTCPServer(("127.0.0.1", 0), CloseNotify)
-        serve(self, server)
-        url = f"https://localhost:{server.server_address[1]}"
-        environ = self.reading(url, UPSTREAM_API_TOKEN=GOOD)
-        ended = self.ended([*self.exporter, "--check"], environ)
-        self.assertRegex(ended.stdout, r"(?m)^api/peers +tls ")
-
-    def test_demo(self) -> None:
-        """The simulated network needs no proxy, and no certificate."""
-        environ = self.settings(
-            UPSTREAM_PROXY="127.0.0.1:1", http_proxy="x", UPSTREAM_CA_FILE="/nowhere"
-        )
-        ended = self.ended([*self.exporter, "--demo", "--check"], environ)
-        self.assertEqual(0, ended.returncode, ended.stdout + ended.stderr)
-        self.assertIn("connection: direct\n", ended.stdout)
 
     def test_certificates(self) -> None:
         """The expiry of the upstream's and the client's certificates is a metric."""
@@ -112,9 +98,10 @@ class WayTests(ExporterTestCase):
         environ = {
             **self.environ,
             "UPSTREAM_API_URL": f"https://localhost:{port}",
+            "UPSTREAM_CA_FILE": self.trusted,
             "UPSTREAM_CLIENT_CERT_FILE": written(self.folder, "own", own.pem, own.key),
+            "COLLECTORS": "peers",
         }
-        environ["COLLECTORS"] = "peers"
         running = self.started(self.exporter, environ, "netbird_api_up 1.0")
         name = "api_exporter_{}_certificate_expiration_timestamp_seconds"
         page = get(self.url())[2].decode()

@@ -37,6 +37,15 @@ class JournalsTests(SynchronousTestCase):
             sink = self.factory()._sink(AuditCursor(), file, Path("cursor"))
             self.assertIsInstance(sink, kind)
 
+    def test_output(self) -> None:
+        """All logs share one output, so that lines stay whole."""
+        factory, found = self.factory(), set()
+        for cursor in "ab":
+            sink = factory._sink(AuditCursor(), STANDARD_OUTPUT, Path(cursor))
+            assert isinstance(sink, OutputSink)
+            found.add(sink._output)
+        self.assertEqual(1, len(found))
+
     def test_paths(self) -> None:
         """One log at a time uses a file, by any path."""
         folder = Path(self.mktemp())

@@ -131,7 +131,8 @@ class NextStateTests(SynchronousTestCase):
         read = Read(body("[1]: no id"), 0.25, 1.0, 1.0)
         _, (line, *_) = next_state(self.story.state, read)
         figures = {"records": 5, "rejected": 1, "duration_seconds": 0.25}
-        self.assertEqual(("debug", figures), (line.level, line.fields))
+        told = ("debug", "refreshed {resource}", figures)
+        self.assertEqual(told, (line.level, line.text, line.fields))
 
     def test_rejections(self) -> None:
         """Errors of records are logged when they begin, and an hour later if others

@@ -1,19 +1,22 @@
 """The limits of one connection, and its responses above them."""
 
 import socket
+from typing import Any
 
+from OpenSSL import SSL
 from twisted.internet.task import Clock
 from twisted.internet.tcp import Port, Server
 from twisted.internet.testing import MemoryReactor
-from twisted.protocols.tls import TLSMemoryBIOProtocol
+from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
 from api_exporter.serving.page import TextPage
 from api_exporter.serving.site import REQUEST_TIMEOUT, BoundedSite
+from tests.authority import Authority
 from tests.logbook import logbook
-from tests.web.connection import CLIENT, Connection, Waiting
+from tests.web.connection import CLIENT, Connection, Waiting, Wire, shake_hands
 
 
 class Numbered(TextPage):
@@ -334,6 +337,24 @@ class SocketTests(ChannelTestCase):
 
 
 class TlsTests(ChannelTestCase):
+    def test_never_hangs_up(self) -> None:
+        """The end of a TLS connection takes two: the client has until the deadline."""
+        options = Authority("x").issue("localhost").server().options()
+        transport = Wire(peerAddress=CLIENT)
+        factory = TLSMemoryBIOFactory(options, False, self.site, self.clock)
+        client = shake_hands(factory, SSL.Context(SSL.TLS_METHOD), transport)
+        [channel] = self.site.connections
+        tls: Any = channel.transport
+        client.send(b"GET /page HTTP/1.0\r\n\r\n")
+        tls.dataReceived(client.bio_read(1 << 16))
+        self.clock.advance(119)
+        client.bio_write(transport.value())
+        self.assertIn(b"<1>", client.recv(1 << 16))
+        self.assertFalse(transport.disconnecting or transport.disconnected)
+        self.clock.advance(1)
+        self.assertTrue(transport.disconnected)
+        self.assertEqual(set(), self.site.connections)
+
     def test_handshake(self) -> None:
         """A TLS handshake on the plain port gets a plain 400, and the end, at once."""
         connection = self.connection()

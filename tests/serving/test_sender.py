@@ -3,9 +3,14 @@
 import gc
 import weakref
 from collections.abc import Sequence
+from typing import Any
 
+from OpenSSL import SSL
+from twisted.internet.error import ConnectionAborted
 from twisted.internet.interfaces import ISSLTransport
 from twisted.internet.task import Clock
+from twisted.protocols.tls import TLSMemoryBIOFactory
+from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.server import NOT_DONE_YET, Request
 from zope.interface import directlyProvides
@@ -13,7 +18,8 @@ from zope.interface import directlyProvides
 from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.serving.sender import Sender
 from api_exporter.serving.site import BoundedSite
-from tests.web.connection import CLIENT, Connection, Wire
+from tests.authority import Authority
+from tests.web.connection import CLIENT, Connection, Wire, shake_hands
 
 
 class Transport(Wire):
@@ -24,6 +30,17 @@ class Transport(Wire):
     def write(self, data: bytes) -> None:
         super().write(data)
         if data.startswith(b"<") and self.producer is not None:
+            self.producer.pauseProducing()
+
+
+class Full(Wire):
+    """A transport that pauses its producer after each write."""
+
+    SEND_LIMIT = 0
+
+    def write(self, data: bytes) -> None:
+        super().write(data)
+        if self.producer is not None:
             self.producer.pauseProducing()
 
 
@@ -72,6 +89,36 @@ class SenderTests(SynchronousTestCase):
             connection.channel.resumeProducing()
         self.assertEqual([65_536, 65_536, 18_928, 1], sent)
         connection.lose()
+
+    def test_slow_over_tls(self) -> None:
+        """Little is encrypted ahead for a client that does not read. At the deadline it
+        is disconnected, and nothing of the page is left.
+        """
+        self.connection.lose()
+        clock, page = Clock(), Long()
+        page.slices = [b"<" * 500_000] * 10
+        site = BoundedSite(page, clock)
+        options = Authority("x").issue("localhost").server().options()
+        transport = Full(peerAddress=CLIENT)
+        factory = TLSMemoryBIOFactory(options, False, site, clock)
+        client = shake_hands(factory, SSL.Context(SSL.TLS_METHOD), transport)
+        assert transport.producer is not None
+        transport.producer.resumeProducing()  # the handshake has been sent
+        [channel] = site.connections
+        tls: Any = channel.transport
+        client.send(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        tls.dataReceived(client.bio_read(1 << 16))
+        self.assertTrue(60_000 < len(transport.value()) < 80_000)
+        clock.advance(119)
+        self.assertFalse(transport.disconnected)
+        clock.advance(1)
+        self.assertTrue(transport.disconnected)
+        gc.disable()
+        self.addCleanup(gc.enable)
+        transport.producer.stopProducing()  # as Twisted's transports do
+        tls.connectionLost(Failure(ConnectionAborted()))
+        self.assertIsNone(page.sender())
+        self.assertEqual([], clock.getDelayedCalls())
 
     def test_lost(self) -> None:
         """A lost connection frees the sender at once."""

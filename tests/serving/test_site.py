@@ -73,6 +73,18 @@ class SiteTests(SynchronousTestCase):
             self.successResultOf(drained)
             self.assert_quiet()
 
+    def test_unread(self) -> None:
+        """A stop waits until clients have received their responses."""
+        connection = self.request()
+        self.page.finish()
+        left = self.patch(connection.channel, "unsent_bytes", lambda: 1)
+        drained = self.drain()
+        self.clock.advance(4.9)
+        self.assertNoResult(drained)
+        left.restore()
+        self.clock.advance(0.02)
+        self.successResultOf(drained)
+
     def test_afterwards(self) -> None:
         """Requests after the stop, on open connections, raise no error."""
         for late in (False, True):

@@ -12,6 +12,7 @@ from twisted.internet.interfaces import (
     IResolutionReceiver,
 )
 from twisted.internet.task import Clock
+from twisted.logger import LogLevel
 from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.client import Agent
 from twisted.web.server import NOT_DONE_YET, Request
@@ -358,9 +359,12 @@ class FetchTests(SynchronousTestCase):
         self.assertEqual([], reactor.getDelayedCalls())
 
     def test_observed(self) -> None:
-        """Each attempt is reported with its status, bytes and error."""
-        bench = Bench(says(200, b"[1,2]"))
+        """Each attempt is reported with its status, bytes and error, and is a line."""
+        book, bench = logbook(self), Bench(says(200, b"[1,2]"))
         bench.fetch()
+        words = "attempt=1 status=200 bytes=5 duration_seconds=0.0 error="
+        line = f"debug requested api/peers {words}"
+        self.assertEqual(line, book.lines(LogLevel.debug)[-1])
         [attempt] = bench.seen
         self.assertEqual(("api/peers", 200, 5, ""), _summary(attempt))
         bench = Bench(says(500, b'{"message":"broken","code":500}'), attempts=1)

@@ -73,9 +73,11 @@ class Connection:
         self.channel.connectionLost(Failure(ConnectionResetError()))
 
 
-def shake_hands(factory: IProtocolFactory, context: SSL.Context) -> SSL.Connection:
+def shake_hands(
+    factory: IProtocolFactory, context: SSL.Context, transport: Wire | None = None
+) -> SSL.Connection:
     """Return the client's side of a TLS connection after its handshake."""
-    transport = Wire(peerAddress=CLIENT)
+    transport = transport or Wire(peerAddress=CLIENT)
     server = factory.buildProtocol(CLIENT)
     assert server is not None
     server.makeConnection(transport)
