@@ -70,6 +70,10 @@ class Authority:
         self._own = (
             _builder(self._name, issuer._name, self._key, days=30)
             .add_extension(x509.BasicConstraints(ca=True, path_length=None), True)
+            .add_extension(
+                x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), False
+            )
+            .add_extension(issuer._key_identifier(), False)
             .sign(issuer._key, hashes.SHA256())
         )
         self.pem = self._own.public_bytes(Encoding.PEM)
@@ -95,11 +99,17 @@ class Authority:
         key = key or ec.generate_private_key(ec.SECP256R1())
         sans = [_shown(name)] if sans is None else sans
         builder = _builder(_name(name), self._name, key, begins=begins, days=days)
+        builder = builder.add_extension(self._key_identifier(), False)
         if sans and extension is None:
             extension = x509.SubjectAlternativeName(sans)
         if extension is not None:
             builder = builder.add_extension(extension, False)
         return Issued(builder.sign(self._key, hashes.SHA256()), key)
+
+    def _key_identifier(self) -> x509.AuthorityKeyIdentifier:
+        # Python 3.13 trusts no certificate without it.
+        own = self._key.public_key()
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(own)
 
     def server(self, key: Key | None = None) -> Issued:
         """Issue a certificate for this machine."""
