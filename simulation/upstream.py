@@ -188,6 +188,8 @@ class Upstream:
         body = json.dumps({"message": "no", "code": status}).encode()
         if status == 404 and self._chance.random() < 0.5:
             return _plain_response(404, b"404 page not found\n", "text/plain")
+        if status == 407:
+            return _plain_response(407, b"<h1>Log in</h1>", "text/html")
         if status == 204:
             return b"HTTP/1.1 204 No Content\r\n\r\n"
         wait = "" if asked is None else f"Retry-After: {asked:.0f}\r\n"

@@ -50,8 +50,21 @@ class Issued:
             new.rename(folder / f"{name}{suffix}")
 
 
+_SIGNS = x509.KeyUsage(
+    key_cert_sign=True,
+    crl_sign=True,
+    **dict.fromkeys(
+        (
+            *("digital_signature", "content_commitment", "key_encipherment"),
+            *("data_encipherment", "key_agreement", "encipher_only", "decipher_only"),
+        ),
+        False,
+    ),
+)
+
+
 class Authority:
-    """A certificate authority.
+    """A certificate authority, as strict as Python 3.13 demands.
 
     Args:
         above: the authority that issued this one; by default it is self-signed.
@@ -74,6 +87,7 @@ class Authority:
                 x509.SubjectKeyIdentifier.from_public_key(self._key.public_key()), False
             )
             .add_extension(issuer._key_identifier(), False)
+            .add_extension(_SIGNS, True)
             .sign(issuer._key, hashes.SHA256())
         )
         self.pem = self._own.public_bytes(Encoding.PEM)
@@ -107,7 +121,6 @@ class Authority:
         return Issued(builder.sign(self._key, hashes.SHA256()), key)
 
     def _key_identifier(self) -> x509.AuthorityKeyIdentifier:
-        # Python 3.13 trusts no certificate without it.
         own = self._key.public_key()
         return x509.AuthorityKeyIdentifier.from_issuer_public_key(own)
 
