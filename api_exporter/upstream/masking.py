@@ -42,9 +42,9 @@ STEP_BYTES = 2**20
 
 def mask_records(secrets: Iterable[str], data: bytes) -> bytes:
     """Return records of any size; long secrets in them are masked."""
-    for secret in map(str.encode, secrets):
-        if len(secret) >= _MIN_LONG_SECRET and _contains(data, secret):
-            data = data.replace(secret, _MASK.encode())
+    for secret in secrets:
+        if len(secret) >= _MIN_LONG_SECRET and _contains(data, secret.encode()):
+            data = data.replace(secret.encode(), _MASK.encode())
     return data
 
 
