@@ -137,16 +137,13 @@ def used_ratios(inventory: Inventory) -> Mapping[Limit, float]:
     A share is at least 0 and may exceed 1. A limit is left out if it binds no known
     group or user, or if its window is shorter than the refresh interval.
     """
-    found: dict[Limit, float] = {}
-    every = limits(inventory)
     period = inventory.periods.get(AGENT_CONSUMPTION.name, AGENT_CONSUMPTION.period)
+    every = [x for x in limits(inventory) if x.booked and x.window_seconds >= period]
+    if not every:
+        return {}
     bound = _BoundConsumers(inventory, every)
-    for limit in every:
-        if limit.booked and limit.window_seconds >= period:
-            largest = bound.largest(limit)
-            if largest is not None:
-                found[limit] = max(largest, 0.0) / limit.cap
-    return found
+    largest = ((limit, bound.largest(limit)) for limit in every)
+    return {limit: max(x, 0.0) / limit.cap for limit, x in largest if x is not None}
 
 
 class _BoundConsumers:
