@@ -32,7 +32,7 @@ class FingerprintTests(SynchronousTestCase):
     def test_digest(self) -> None:
         """With SHA-256 equal bytes are recognized, and no others."""
         digest = fingerprint_function("0", randomized=False)
-        self.assertEqual(digest(b"ab"), digest(memoryview(b"abc")[:2]))
+        self.assertEqual(digest(b"ab"), digest(b"abc"[:2]))
         self.assertNotEqual(digest(b"ab"), digest(b"ba"))
 
 
