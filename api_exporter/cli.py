@@ -8,8 +8,6 @@ and --help stay quick.
 """
 
 import gc
-import os
-import signal
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
@@ -134,12 +132,10 @@ def main() -> None:
 
 
 def _print(text: str) -> None:
-    try:
+    from api_exporter.daemon.process import standard_output  # noqa: PLC0415
+
+    with standard_output():
         sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:  # as behind `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(128 + signal.SIGPIPE) from None
 
 
 def _runbook(name: str) -> str:

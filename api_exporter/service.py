@@ -44,7 +44,7 @@ from api_exporter.web.tree import tree
 
 if TYPE_CHECKING:  # imported only if they are configured
     from api_exporter.access.control import AccessControl
-    from api_exporter.web.pprof import ProfileService
+    from api_exporter.web.pprof import Profiles
 
 log = Logger()
 
@@ -261,12 +261,10 @@ def _process(pools: list[ThreadPool], dropped: Callable[[], int]) -> ProcessTele
     )
 
 
-def _profiles(
-    reactor: PosixReactorBase, threads: ThreadPool, now: Now
-) -> "ProfileService":
-    from api_exporter.web.pprof import ProfileService  # noqa: PLC0415
+def _profiles(reactor: PosixReactorBase, threads: ThreadPool, now: Now) -> "Profiles":
+    from api_exporter.web.pprof import Profiles  # noqa: PLC0415
 
-    return ProfileService(reactor, threads, now)
+    return Profiles(reactor, now, partial(deferToThreadPool, reactor, threads))
 
 
 def _site(
@@ -332,7 +330,7 @@ def _site_context(
     reactor: PosixReactorBase,
     *,
     compute: Compute,
-    profiles: "ProfileService | None",
+    profiles: "Profiles | None",
     now: Now,
 ) -> SiteContext:
     started = reactor.seconds()
@@ -343,7 +341,7 @@ def _site_context(
         runbooks=configured.settings.runbooks_url or RUNBOOKS_PATH,
         simulated=configured.simulation is not None,
         compute=compute,
-        profiles=None if profiles is None else profiles.pages,
+        profiles={} if profiles is None else profiles.pages,
         uptime=lambda: reactor.seconds() - started,
         clock=reactor,
         now=now,

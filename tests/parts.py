@@ -1,13 +1,14 @@
 """Defaults for the parts of networks and pages."""
 
 from collections.abc import Callable, Container, Mapping
+from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
 from twisted.python.threadpool import ThreadPool
-from twisted.web.resource import Resource
+from twisted.web.resource import IResource
 
 from api_exporter.clocks import Clocks
 from api_exporter.collectors.collector import EVERYTHING, MetricFilter
@@ -103,7 +104,7 @@ def site_context(
     version: str = "0",
     metrics_path: str = "/metrics",
     simulated: bool = False,
-    profiles: Resource | None = None,
+    profiles: Mapping[str, IResource] = MappingProxyType({}),
     now: Callable[[], float] | None = None,
     compute: Compute = compute_at_once,
 ) -> SiteContext:

@@ -39,7 +39,7 @@ from api_exporter.settings import environment
 from api_exporter.settings.options import Options
 from api_exporter.telemetry.process import LagMeter
 from api_exporter.version import this_build
-from api_exporter.web.pprof import ProfileService
+from api_exporter.web.pprof import Profiles
 from tests.daemon.test_process import replaced
 from tests.daemon.test_systemd import Systemd
 from tests.logbook import logbook
@@ -155,7 +155,7 @@ class OneAccountTests(ProgramTestCase):
     def test_profiles(self) -> None:
         """With --enable-pprof profiles are a service and a page, and are logged."""
         program = self.program(pprof=True, UPSTREAM_API_TOKEN="secret")
-        self.assertIsInstance(program.services[-1], ProfileService)
+        self.assertIsInstance(program.services[-1], Profiles)
         self.assertIn("Profiles of api-exporter", self.get("/debug/pprof/"))
         self.assertIn('"debug/pprof/"', self.get("/"))
         lines = [line for line in self.book.lines() if "/debug/pprof/" in line]

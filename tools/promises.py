@@ -71,8 +71,7 @@ def _findings() -> Iterator[str]:
 
 
 def _paths() -> Iterator[str]:
-    tree = Watched(pprof=True, lookup=True).tree
-    yield from tree.pages
+    yield from Watched(lookup=True).tree.pages
     yield PROFILES_PATH
 
 

@@ -1,7 +1,6 @@
 """`--check` and `--once`: the daemon's own first refreshes, and their report."""
 
 import os
-import signal
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -30,7 +29,7 @@ from api_exporter.checking.first_refreshes import (
 from api_exporter.checking.health import running_at
 from api_exporter.checking.service_user import user_lines
 from api_exporter.daemon import logs
-from api_exporter.daemon.process import start_error
+from api_exporter.daemon.process import standard_output, start_error
 from api_exporter.daemon.threads import install_name_resolver
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.report import words
@@ -53,9 +52,6 @@ from api_exporter.web.runbooks import runbooks_address
 if TYPE_CHECKING:
     from api_exporter.access.control import AccessControl
 
-
-SIGPIPE_STATUS = 128 + signal.SIGPIPE
-"""The exit status that a shell reports after SIGPIPE."""
 
 WAIT_NOTICE = 2.0
 """Seconds without a response after which the report says what it waits for."""
@@ -93,12 +89,8 @@ async def run(reactor: PosixReactorBase, options: Options) -> None:
     """
     if isinstance(sys.stdout, TextIOWrapper):  # a page is UTF-8 in any locale
         sys.stdout.reconfigure(encoding="utf-8")
-    try:
+    with standard_output():
         await _run(reactor, options)
-        sys.stdout.flush()
-    except BrokenPipeError:  # as behind `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(SIGPIPE_STATUS) from None
 
 
 async def _run(reactor: PosixReactorBase, options: Options) -> None:

@@ -1,9 +1,11 @@
 """The process under twistd: log lines, failed starts, signals and the end."""
 
+import errno
 import os
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from types import TracebackType
 
 from twisted.application.service import MultiService
@@ -55,6 +57,26 @@ def start_error(problems: list[str], *, lasting: bool) -> SystemExit:
     for problem in problems:
         sys.stderr.write(f"{mark}api-exporter: {problem}\n")
     return SystemExit(os.EX_CONFIG if lasting else 1)
+
+
+@contextmanager
+def standard_output() -> Iterator[None]:
+    """End without a traceback if standard output does not take what a block prints.
+
+    If its reader has ended, as with `| head`, the status is that of SIGPIPE. A full
+    disk is an error.
+    """
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        if error.errno not in {errno.EPIPE, errno.ENOSPC}:
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if error.errno == errno.EPIPE:
+            raise SystemExit(128 + signal.SIGPIPE) from None
+        problem = f"standard output cannot be written: {error.strerror}"
+        raise start_error([problem], lasting=False) from None
 
 
 class Exporter(MultiService):

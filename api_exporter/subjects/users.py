@@ -203,7 +203,7 @@ FAMILIES = (
         lambda own: timestamp(own[1].last_used),
     ),
     OWN_TOKEN.each(
-        "netbird_api_own_access_token_expiration_timestamp_seconds",
+        "api_exporter_access_token_expiration_timestamp_seconds",
         "Time when the exporter's own access token expires, in seconds since 1970: the"
         " last used one of its user",
         "users/{current}/tokens[].expiration_date",

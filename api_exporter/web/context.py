@@ -1,6 +1,6 @@
 """The data that all pages share, except the accounts."""
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Generic, TypeVar, cast
 
@@ -9,7 +9,7 @@ from twisted.internet.defer import DeferredLock
 from twisted.internet.interfaces import IReactorTime
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
-from twisted.web.resource import Resource
+from twisted.web.resource import IResource
 from twisted.web.server import Request
 
 from api_exporter.attention.finding import Finding
@@ -174,7 +174,7 @@ class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
     runbooks: str
     simulated: bool
     compute: Compute
-    profiles: Resource | None = None
+    profiles: Mapping[str, IResource]
     uptime: Callable[[], float]
     clock: IReactorTime
     now: Now

@@ -2,15 +2,12 @@
 
 import re
 from collections.abc import Awaitable, Callable
-from functools import partial
 
 from twisted.application.service import Service
-from twisted.internet.base import ReactorBase
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IReactorTime
-from twisted.internet.threads import deferToThreadPool
 from twisted.logger import Logger
-from twisted.python.threadpool import ThreadPool
+from twisted.web.resource import IResource
 from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.ports import Now
@@ -21,6 +18,7 @@ from api_exporter.serving.page import (
     error_line,
     forbid_other_sites,
 )
+from api_exporter.web.context import PROFILES_PATH
 
 Record = Callable[[IReactorTime, int], Awaitable[Encode]]
 """Records for some seconds. Cancelling ends it and leaves nothing behind."""
@@ -55,21 +53,37 @@ _INDEX = """<!DOCTYPE html>
 _log = Logger()
 
 
-class Pprof(TextPage):
-    """The index, and below it a page for each kind of profile."""
+class Profiles(Service):
+    """The pages by path. Stopping cancels a profile that is being recorded."""
 
-    media_type = b"text/html; charset=utf-8"
     recording: Deferred[None] | None = None
 
     def __init__(self, clock: IReactorTime, now: Now, in_thread: InThread) -> None:
-        super().__init__()
         self.clock, self.now, self.in_thread = clock, now, in_thread
-        self.putChild(b"", self)
+        index = Index()
+        self.pages: dict[str, IResource] = {
+            PROFILES_PATH: index,
+            f"{PROFILES_PATH}/": index,
+        }
         for name, (record, seconds, _) in KINDS.items():
-            self.putChild(name.encode(), ProfilePage(self, name, record, seconds))
+            page = ProfilePage(self, name, record, seconds)
+            self.pages[f"{PROFILES_PATH}/{name}"] = page
+
+    def stopService(self) -> None:
+        super().stopService()
+        self.cancel()
+
+    def cancel(self) -> None:
+        if self.recording is not None:
+            self.recording.cancel()
+
+
+class Index(TextPage):
+    """A list of the profiles. Its links work only below the slash."""
+
+    media_type = b"text/html; charset=utf-8"
 
     def render_GET(self, request: Request) -> bytes:
-        """Return the index, whose links work only below the slash."""
         forbid_other_sites(request)
         if name := (request.prepath or [b""])[-1]:
             request.redirect(name + b"/")
@@ -82,17 +96,15 @@ class Pprof(TextPage):
         )
         return _INDEX.format(items=items)
 
-    def stop(self) -> None:
-        if self.recording is not None:
-            self.recording.cancel()
-
 
 class ProfilePage(ReadOnlyPage):
     """A page that records a profile; a disconnect cancels it."""
 
-    def __init__(self, pprof: Pprof, name: str, record: Record, seconds: int) -> None:
+    def __init__(
+        self, profiles: Profiles, name: str, record: Record, seconds: int
+    ) -> None:
         super().__init__()
-        self._pprof = pprof
+        self._profiles = profiles
         self._name = name
         self._record = record
         self._seconds = seconds
@@ -105,25 +117,25 @@ class ProfilePage(ReadOnlyPage):
         if not re.fullmatch(rb"[1-9]\d?|[12]\d\d|300", seconds):
             line = "seconds must be a whole number from 1 to 300"
             return self._refuse(request, 400, line)
-        if self._pprof.recording is not None:
+        if self._profiles.recording is not None:
             return self._refuse(request, 409, "another profile runs; retry later")
         if request.method == b"HEAD":
             return self._attach(request, b"")
         answering = Deferred.fromCoroutine(self._answer(request, int(seconds)))
-        self._pprof.recording = answering
+        self._profiles.recording = answering
         answering.addBoth(self._on_ended)
         return NOT_DONE_YET
 
     def _on_ended(self, _: object) -> None:
-        self._pprof.recording = None
+        self._profiles.recording = None
 
     async def _answer(self, request: Request, seconds: int) -> None:
         disconnected = request.notifyFinish()
-        disconnected.addErrback(lambda _: self._pprof.stop())
-        pprof, started = self._pprof, self._pprof.now()
+        disconnected.addErrback(lambda _: self._profiles.cancel())
+        profiles, started = self._profiles, self._profiles.now()
         try:
-            encode = await self._record(pprof.clock, seconds)
-            body = self._attach(request, await pprof.in_thread(encode, started))
+            encode = await self._record(profiles.clock, seconds)
+            body = self._attach(request, await profiles.in_thread(encode, started))
         except CancelledError:
             body = self._refuse(request, 503, "the exporter is stopping")
         except Exception:  # noqa: BLE001 - the client gets a response
@@ -143,15 +155,3 @@ class ProfilePage(ReadOnlyPage):
     def _refuse(self, request: Request, status: int, line: str) -> bytes:
         request.setHeader(b"X-Go-Pprof", b"1")  # `go tool pprof` shows the line
         return error_line(request, status, line)
-
-
-class ProfileService(Service):
-    """The pages of profiles; stopping the service cancels a running profile."""
-
-    def __init__(self, reactor: ReactorBase, threads: ThreadPool, now: Now) -> None:
-        in_thread = partial(deferToThreadPool, reactor, threads)
-        self.pages = Pprof(reactor, now, in_thread)
-
-    def stopService(self) -> None:
-        super().stopService()
-        self.pages.stop()

@@ -51,7 +51,8 @@ class NotFound(Resource):
             return " It needs the setting LOOKUP=true."
         if path == "sd/accounts":
             return " It needs several accounts (ACCOUNTS_DIR)."
-        if f"{path}/".startswith(f"{PROFILES_PATH}/"):
+        below_profiles = f"{path}/".startswith(f"{PROFILES_PATH}/")
+        if below_profiles and PROFILES_PATH not in self._paths:
             return " It needs the option --enable-pprof."
         if path in _OTHER_NAMES:
             return f" Request /{_OTHER_NAMES[path]}."
@@ -61,14 +62,9 @@ class NotFound(Resource):
 class Tree(Resource):
     """The pages by path, without a slash in front; any other path is 404."""
 
-    def __init__(
-        self,
-        pages: Mapping[str, IResource],
-        metrics_path: str,
-        profiles: Resource | None,
-    ) -> None:
+    def __init__(self, pages: Mapping[str, IResource], metrics_path: str) -> None:
         super().__init__()
-        self.pages, self.profiles = pages, profiles
+        self.pages = pages
         self._not_found = NotFound(pages, metrics_path)
 
     def getChildWithDefault(  # noqa: N802 - the name is Twisted's
@@ -76,15 +72,9 @@ class Tree(Resource):
     ) -> IResource:
         """Return the page of the whole path."""
         before, after = request.prepath or [], request.postpath or []
-        if self.profiles is not None and [path, *after[:1]] == _PROFILES:
-            request.prepath, request.postpath = [*before, *after[:1]], after[1:]
-            return self.profiles
         request.prepath, request.postpath = [*before, *after], []
         whole = b"/".join((path, *after)).decode("utf-8", "replace")
         return self.pages.get(whole, self._not_found)
-
-
-_PROFILES = PROFILES_PATH.encode().split(b"/")
 
 
 def tree(networks: Networks, context: SiteContext, *, lookup: bool) -> Tree:
@@ -99,6 +89,7 @@ def tree(networks: Networks, context: SiteContext, *, lookup: bool) -> Tree:
         "status.schema.json": Schema(),
         RUNBOOKS_PATH: Runbooks(),
         context.metrics_path.strip("/"): Metrics(networks, context),
+        **context.profiles,
     }
     if "" not in networks:
         metrics_path = context.metrics_path
@@ -107,4 +98,4 @@ def tree(networks: Networks, context: SiteContext, *, lookup: bool) -> Tree:
         from api_exporter.web.lookup import LOOKUP_PAGES  # noqa: PLC0415
 
         pages |= {path: make(networks, context) for path, make in LOOKUP_PAGES.items()}
-    return Tree(pages, context.metrics_path, context.profiles)
+    return Tree(pages, context.metrics_path)

@@ -252,3 +252,14 @@ class RunTests(SynchronousTestCase):
             os.close(reader)
             with open(writer, "w") as out:
                 self.assertEqual(141, self.ended(out, *command))
+
+    def test_full_disk(self) -> None:
+        """A full disk ends the command with a line."""
+        for command in (["--check"], ["--check", "--json"], ["--once"]):
+            stderr = io.StringIO()
+            self.patch(sys, "stderr", stderr)
+            with open("/dev/full", "w") as out:
+                self.assertEqual(1, self.ended(out, *command))
+            line = "api-exporter: standard output cannot be written: No space left"
+            self.assertIn(line, stderr.getvalue())
+            self.assertEqual(1, stderr.getvalue().count("\n"))

@@ -73,7 +73,7 @@ class StreamTests(SynchronousTestCase):
             (window, LINE),
         ):
             self.addCleanup(os.close, descriptor)
-            self.full(Stream(descriptor), line)
+            self.assertGreater(self.full(Stream(descriptor), line), 0)
             self.assertTrue(os.get_blocking(descriptor))
 
     def test_journal(self) -> None:

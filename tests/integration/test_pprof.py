@@ -5,15 +5,18 @@ import re
 import subprocess
 import threading
 import time
+from functools import partial
 
 from twisted.internet import reactor
 from twisted.internet.base import ReactorBase
 from twisted.internet.endpoints import TCP4ServerEndpoint
+from twisted.internet.threads import deferToThreadPool
 from twisted.internet.utils import getProcessOutputAndValue
 from twisted.trial.unittest import TestCase
 from twisted.web.server import Site
 
-from api_exporter.web.pprof import ProfileService
+from api_exporter.web.pprof import Profiles
+from api_exporter.web.tree import Tree
 from tests.integration.programs import program
 
 LIMIT = 60
@@ -47,10 +50,14 @@ class GoToolPprofTests(TestCase):
         # Go builds the tool at its first use, which may take longer than LIMIT.
         subprocess.run([go, "tool", "-n", "pprof"], check=True, capture_output=True)
         assert isinstance(reactor, ReactorBase)
-        profiles = ProfileService(reactor, reactor.getThreadPool(), time.time)
+        profiles = Profiles(
+            reactor,
+            time.time,
+            partial(deferToThreadPool, reactor, reactor.getThreadPool()),
+        )
         self.addCleanup(profiles.stopService)
         endpoint = TCP4ServerEndpoint(reactor, 0, interface="127.0.0.1")
-        port = await endpoint.listen(Site(profiles.pages))
+        port = await endpoint.listen(Site(Tree(profiles.pages, "/metrics")))
         self.addCleanup(port.stopListening)
         end = threading.Event()
         for target in (spin, doze):
@@ -58,7 +65,7 @@ class GoToolPprofTests(TestCase):
             thread.start()
             self.addCleanup(thread.join)
         self.addCleanup(end.set)  # before the joins: cleanups run last first
-        url = f"http://127.0.0.1:{port.getHost().port}/profile?seconds=2"
+        url = f"http://127.0.0.1:{port.getHost().port}/debug/pprof/profile?seconds=2"
         env = {**os.environ, "PPROF_TMPDIR": self.mktemp()}
         command = ["tool", "pprof", "-top", "-nodefraction=0", url]
         out, err, status = await getProcessOutputAndValue(

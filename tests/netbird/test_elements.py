@@ -103,6 +103,13 @@ class ElementsTests(SynchronousTestCase):
             self.assertEqual([b"null", b'{"id":"d"}'], found[-2:])
             self.assertEqual(b'{"id":"a","x":"\\ufffd"}', found[0])
 
+    def test_deepest(self) -> None:
+        """A value may have a hundred levels with the record around it."""
+        for depth, expected in ((99, False), (100, True)):
+            value = b"[" * depth + b"]" * depth
+            found = elements._replace_deep(b'{"x":' + value + b"}", 1)
+            self.assertEqual(expected, b"null" in found, depth)
+
     def test_error(self) -> None:
         """An error tells from which byte it counts, unless from the first one."""
         piece = b'{"id":"a"},' * 120_000

@@ -51,6 +51,9 @@ class InventoryTests(SynchronousTestCase):
         group = Group(id="g", name="servers", peers=(Member(id="a"),))
         known = inventory_of(peers=(shown, hidden), groups=(group,))
         self.assertEqual([shown, hidden], known.offline_machines)
+        people = Peer(id="c", user_id="u"), Peer(id="d", ephemeral=True)
+        others = changed(known, peers=(*people, Peer(id="e", connected=True)))
+        self.assertEqual([], others.offline_machines)
         detail = changed(known, detail=frozenset({"servers"}))
         self.assertEqual([shown], detail.offline_machines)
 

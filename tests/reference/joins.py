@@ -101,7 +101,9 @@ def users(page: Page, known: Known, _settings: Settings) -> None:
     if own_tokens := tokens if len(tokens) == 1 else used:
         token = max(own_tokens, key=lambda one: instant(one, "last_used") or 0)
         of = {**own("token", token), "user_id": current}
-        page.time("own_access_token_expiration", token, "expiration_date", **of)
+        page.time(
+            "api_exporter_access_token_expiration", token, "expiration_date", **of
+        )
 
 
 def groups(page: Page, known: Known, _settings: Settings) -> None:

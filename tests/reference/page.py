@@ -75,4 +75,5 @@ def cut(value: str) -> str:
 
 
 def _key(family: str, of: dict[str, str]) -> Key:
-    return PREFIX + family, frozenset((name, cut(value)) for name, value in of.items())
+    name = family if family.startswith("api_exporter_") else PREFIX + family
+    return name, frozenset((label, cut(value)) for label, value in of.items())

@@ -1,5 +1,6 @@
 """The program's joined families compared with the reference's."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -113,7 +114,7 @@ class ReferenceTests(SynchronousTestCase):
         users = {
             path.name
             for path in Path(__file__).parent.glob("*.py")
-            if "api_exporter" in path.read_text()
+            if re.search("^(from|import) api_exporter", path.read_text(), re.MULTILINE)
         }
         others = {"comparison.py", "program.py", "recorded.py", Path(__file__).name}
         self.assertEqual(others, users)

@@ -116,6 +116,21 @@ class NetworkTests(SynchronousTestCase):
         waiting.callback(None)
         self.assertIn("groups", begun)
 
+    def test_stopped_follower(self) -> None:
+        """A stop ends a follower, and the next one does not begin."""
+        bench, begun = Bench("peers"), list[str]()
+
+        async def wait(_: str) -> None:
+            await Deferred[None]()
+
+        async def follow(resource: str) -> None:
+            begun.append(resource)
+
+        bench.followers += wait, follow
+        bench.start().advance(10)
+        self.successResultOf(bench.stopService())
+        self.assertEqual([], begun)
+
     def test_token_changed(self) -> None:
         """Peers of a new token wait for the accounts that are requested with it."""
         bench = Bench("peers", "account", accounts=b'[{"id":"a"}]').start()

@@ -139,8 +139,12 @@ class VerdictTests(SynchronousTestCase):
             made = (access_token(f"{end}", days=end, used=used) for end, used in tokens)
             expiry = verdict.token_expiry(known(*made))
             self.assertEqual(days, None if expiry is None else (expiry - NOON) / DAY)
-        words = verdict.expiry_text(-2 * DAY)
-        self.assertEqual("expired 2 days ago", words)
+        for seconds, words in (
+            (-2 * DAY, "expired 2 days ago"),
+            (0, "expired 0 seconds ago"),
+            (2 * DAY, "expires in 2 days"),
+        ):
+            self.assertEqual(words, verdict.expiry_text(seconds))
 
     def test_concerns(self) -> None:
         """Findings are not repeated in the verdict on reading NetBird."""

@@ -212,7 +212,8 @@ class ListenerTests(SynchronousTestCase):
         ):
             self.started(Honest(), address)
             self.assertEqual(expected, self.reported.pop())
-        self.assertEqual([], self.reported)
+        self.started(Honest(), Address("::1", 1), EndpointDescription("tcp:2"))
+        self.assertEqual(["http://[::1]:1", "tcp:2 (0.0.0.0:2)"], self.reported)
 
     def test_exposed(self) -> None:
         """The callback `exposed` is called once if other machines can connect."""

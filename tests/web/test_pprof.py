@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from twisted.internet.defer import Deferred, execute, succeed
 from twisted.internet.task import Clock
-from twisted.web.resource import Resource
 
 from api_exporter.profiling.recorders import Encode
-from api_exporter.web.pprof import Pprof
+from api_exporter.web.pprof import Profiles
+from api_exporter.web.tree import Tree
 from tests.profiling import reader
 from tests.web.served import Asked, ServedTestCase, header
 
@@ -28,12 +28,11 @@ class PprofTestCase(ServedTestCase):
         self.mount(at_once)
 
     def mount(self, in_thread: Callable[[Encode, float], Deferred[bytes]]) -> None:
-        self.pprof = Pprof(self.clock, lambda: NOW, in_thread)
-        self.tree = Resource()
-        self.tree.putChild(b"pprof", self.pprof)
+        self.profiles = Profiles(self.clock, lambda: NOW, in_thread)
+        self.tree = Tree(self.profiles.pages, "/metrics")
 
     def ask(self, path: str, method: str = "GET", **headers: str) -> Asked:
-        return super().ask(f"/pprof{path}", method, **headers)
+        return super().ask(f"/debug/pprof{path}", method, **headers)
 
     def assertNothingRuns(self) -> None:  # noqa: N802 - named like unittest's methods
         self.assertEqual([], self.clock.getDelayedCalls())
@@ -56,7 +55,9 @@ class IndexTests(PprofTestCase):
         status, headers, _ = self.request("")
         self.assertEqual((302, "pprof/"), (status, header(headers, "location")))
         for path in ("/allocs", "/goroutine", "/block", "/profile/", "/heap/x"):
-            self.assertEqual(404, self.request(path)[0], path)
+            status, _, body = self.request(path)
+            self.assertEqual(404, status, path)
+            self.assertIn(b"There is no page", body)
 
 
 class ProfileTests(PprofTestCase):
@@ -166,10 +167,10 @@ class EndTests(PprofTestCase):
 
     def test_stop(self) -> None:
         """Shutdown ends a profile, with a response for its client."""
-        self.pprof.stop()
+        self.profiles.cancel()
         for path in ("/profile", "/heap"):
             asked = self.ask(path)
-            self.pprof.stop()
+            self.profiles.cancel()
             self.assertNothingRuns()
             status, _, body = self.answer(asked)
             self.assertEqual((503, b"the exporter is stopping\n"), (status, body))

@@ -90,7 +90,7 @@ class Watched(AccountNetwork):
             version=VERSION,
             metrics_path=metrics_path,
             simulated=simulated,
-            profiles=Resource() if pprof else None,
+            profiles={"debug/pprof/": Resource()} if pprof else {},
             now=self.now,
             compute=compute,
         )

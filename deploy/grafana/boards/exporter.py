@@ -45,7 +45,7 @@ def _headline() -> list[Json]:
     count = look("none", colour="text", empty=UNKNOWN)
     requests = of("api_exporter_upstream_requests_total")
     failing = f"count({_by_resource(_UP)} == 0)"
-    expires = of("netbird_api_own_access_token_expiration_timestamp_seconds")
+    expires = of("api_exporter_access_token_expiration_timestamp_seconds")
     return [
         stat(
             "Exporter",
