@@ -45,6 +45,17 @@ OF_FILES = {"UPSTREAM_CA_FILE", "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CLIENT_KE
 """Settings without a value that the file of an account may contain."""
 
 
+_NUMBERS = {
+    "hours": "whole",
+    "days": "whole",
+    "peers": "whole",
+    "shares": "share",
+    "dollars": "dollars",
+    "requests": "requests",
+}
+"""The definition of the numbers in each table of the thresholds."""
+
+
 def schema() -> str:
     """Return the schema with the current names."""
     found = json.loads(SCHEMA.read_text(encoding="utf-8"))
@@ -54,16 +65,19 @@ def schema() -> str:
     both = [name for name in settings if name not in OWN | {ADDRESS}]
     of_account = [s.name for s in ACCOUNT_SETTINGS if s.name not in OWN - OF_FILES]
     own["settings"]["properties"] = {name: _property(settings[name]) for name in both}
-    mine = {name: _property(settings[name]) for name in of_account}
-    own["accountSettings"]["properties"] = mine
+    shared = "#/$defs/settings/properties/"
+    own["accountSettings"]["properties"] = {
+        name: {"$ref": shared + name} if name in both else _property(settings[name])
+        for name in of_account
+    }
     names = re.findall(r"- alert: (\w+)", ALERTS.read_text(encoding="utf-8"))
     own["alert"]["enum"] = names
     tables = own["thresholds"]["properties"]
     severity = {"$ref": "#/$defs/severity"}
     tables["severities"]["properties"] = dict.fromkeys(thresholds.severities, severity)
     tables["settings"]["properties"] = {name: {"type": "boolean"} for name in CHOICES}
-    for table in ("hours", "days", "shares", "peers"):
-        one = {"$ref": f"#/$defs/{'share' if table == 'shares' else 'whole'}"}
+    for table, kind in _NUMBERS.items():
+        one = {"$ref": f"#/$defs/{kind}"}
         known = getattr(thresholds, table)
         tables[table]["properties"] = dict.fromkeys(known, one)
     return json_text(found) + "\n"

@@ -6,13 +6,14 @@ from base64 import b64decode
 from typing import Any
 
 import yaml
+from jsonschema import Draft202012Validator
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter._version import __version__
 from api_exporter.settings.definitions import SETTINGS
 from tests.deploy.addresses import addresses
 from tools.chart import CHART, FILES, LINKS, OWN, SCHEMA, VALUES, values
-from tools.prometheus import ROOT
+from tools.prometheus import ROOT, THRESHOLDS
 
 TEMPLATES = "".join(
     path.read_text() for path in sorted((CHART / "templates").rglob("*.*"))
@@ -78,6 +79,19 @@ class ChartTests(SynchronousTestCase):
         self.assertEqual(OWN - {"UPSTREAM_API_TOKEN"} | {"UPSTREAM_API_URL"}, found)
         others = set(self.schema["$defs"]["settings"]["properties"])
         self.assertEqual(known - found - {"UPSTREAM_API_TOKEN"}, others)
+
+    def test_thresholds(self) -> None:
+        """The schema knows each table of the thresholds, and each name in it. Settings
+        of an account are described as those of the process.
+        """
+        shipped = json.loads(THRESHOLDS.read_text())
+        numbers = {"requests": {"logins_refused": 50}, "dollars": {"agent_month": 0.5}}
+        for thresholds in (shipped, numbers):
+            account = {"settings": {"PEER_DETAIL": "none", "API_RETRY_ATTEMPTS": 2}}
+            values = {"thresholds": thresholds, "account": account}
+            properties = {name: {"$ref": f"#/$defs/{name}"} for name in values}
+            schema = {"$defs": self.schema["$defs"], "properties": properties}
+            self.assertEqual([], [*Draft202012Validator(schema).iter_errors(values)])
 
     def test_used(self) -> None:
         """Each value is read by a template and described in the README. Without a
