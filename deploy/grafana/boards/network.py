@@ -422,39 +422,10 @@ def _inventory() -> Json:
     )
 
 
-def _sources() -> Json:
-    streams = (
-        '{__name__=~"management_grpc_connected_streams(_ratio)?", cluster=~"$cluster"}'
-    )
-    return fold(
-        "The management server’s own metrics",
-        47,
-        lines(
-            "Connections in API and management server",
-            (0, 48, 24, 8),
-            "Connected peers of the API, and open streams of the server, if Prometheus"
-            " scrapes it. The API follows about one minute later.",
-            {
-                "the API: connected peers": _CONNECTED,
-                "the server: open streams": f"sum({streams})",
-            },
-            colours={"API": "blue", "server": "orange"},
-        ),
-    )
-
-
 def made() -> str:
     return board(
         "network",
         "Network",
         "State of the network, from the NetBird API.",
-        [
-            *_headline(),
-            *_causes(),
-            *_course(),
-            *_expires(),
-            _people(),
-            _inventory(),
-            _sources(),
-        ],
+        [*_headline(), *_causes(), *_course(), *_expires(), _people(), _inventory()],
     )

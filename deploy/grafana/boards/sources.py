@@ -69,7 +69,8 @@ def made() -> str:
                 "Connected peers by source",
                 (0, 4, 12, 8),
                 "The NetBird API, the management server's streams, the signal server"
-                " and the relays. The first three are about equal.",
+                " and the relays. The first three are about equal. The API follows"
+                " about one minute later.",
                 {
                     "API": f"sum({one(connected)})",
                     "management": f"sum({_SERVER})",

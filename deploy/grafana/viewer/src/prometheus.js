@@ -17,11 +17,11 @@ export class Prometheus {
   }
 
   // Fill in the variables in an order in which none needs a later one.
-  async choose(definitions, wanted) {
-    const left = new Map(definitions.map((one) => [one.name, one]))
+  async choose(variables, wanted) {
+    const left = new Map(variables.map((one) => [one.name, one]))
     while (left.size) {
-      const [name, one] = [...left].find(([, { definition = '' }]) =>
-        ![...definition.matchAll(/\$(\w+)/g)].some(([, other]) => left.has(other)))
+      const [name, one] = [...left].find(([, { query }]) =>
+        ![...(query.query ?? '').matchAll(/\$(\w+)/g)].some(([, other]) => left.has(other)))
       left.delete(name)
       if (one.type === 'datasource') this.variables[name] = 'Prometheus'
       else if (wanted[name]) this.variables[name] = [wanted[name]]
@@ -33,8 +33,8 @@ export class Prometheus {
     }
   }
 
-  async values({ definition, regex }) {
-    const text = this.fill(definition, 1)
+  async values({ query: { query: asked }, regex }) {
+    const text = this.fill(asked, 1)
     const [, series, label] = /^label_values\((.*),\s*(\w+)\)$/s.exec(text) ?? []
     const { from, to } = this.range
     if (label)
