@@ -30,10 +30,12 @@ install -d -m 750 "$tree/etc/api-exporter"
 install -D -m 644 -t "$share" "$deploy/debian/config" "$deploy/api-exporter.env.example" \
     "$deploy/systemd/api-exporter.service.d/token.conf" \
     "$deploy/systemd/api-exporter.service.d/unix-socket.conf"
-install -D -m 644 -t "$share/prometheus" "$deploy/prometheus/rules.yml" "$deploy/prometheus/alerts.yml" "$deploy/prometheus/netbird-api-exporter.rules.yml"
+# Without those that end in _test.yml.
+install -D -m 644 -t "$share/prometheus" "$deploy"/prometheus/*[!t].yml
 install -D -m 644 -t "$share/grafana" "$deploy"/grafana/dashboards/*.json
-install -D -m 755 -t "$docs/examples" "$deploy/nftables/api-exporter.nft"
+install -D -m 755 -t "$docs/examples" "$deploy/nftables/api-exporter.nft" "$deploy/iptables/api-exporter.sh"
 install -m 644 "$deploy/logrotate/api-exporter" "$docs/examples/logrotate"
+install -D -m 644 -t "$docs/examples/monitoring" "$deploy"/monitoring/*.*
 
 # What an operator reads.
 install -D -m 644 -t "$docs" "$2"/*

@@ -91,7 +91,7 @@ and
 .IR metrics.md ;
 in
 .I examples/
-rules of a firewall for nftables, and logrotate.
+rules of a firewall, logrotate, and what watches NetBird's own servers.
 .SH SEE ALSO
 .BR prometheus (1),
 .BR systemctl (1).
