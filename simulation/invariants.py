@@ -338,8 +338,8 @@ class Checker:
 
     @promised(PROBE)
     def slots(self) -> Problems:
-        """An account has one request for peers and one for anything else under way, two
-        where one has no header after 5 s; a token has four of each.
+        """An account has one request for peers and one for anything else under way, and
+        up to three more without a header after 5 s; a token has four of each.
         """
         if not self.requests:
             return

@@ -98,7 +98,7 @@ class ResourceState(Struct, frozen=True, gc=False, kw_only=True):
         is_silent: True if the running refresh has no response header yet.
         backoff: seconds to wait after the newest failure, at most the period; 0 after a
             good answer.
-        is_absent: True if the upstream answered twice that it lacks the path.
+        is_absent: True if the newest answer was that the upstream lacks the path.
         rests_until: the earliest next refresh, because this one was costly.
         early_at: when the newest refresh that findings were waiting for began.
         path: the last path that was requested; None if it was not known.

@@ -119,8 +119,8 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         parsers.optional(certificate_file),
         "a readable PEM file with a certificate",
         "Client certificate for a gateway that requires one, followed by its"
-        " intermediate certificates. The exporter checks the file for every new"
-        " connection.",
+        " intermediate certificates. A change applies to new connections after a"
+        " minute.",
         is_path=True,
         needs=(HTTPS,),
     )
@@ -155,8 +155,8 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         "resource=duration pairs, separated by commas, such as"
         " peers=15s,groups=1m,agent_consumption=off",
         "Refresh interval of each named resource. Other resources keep their default."
-        " `off` disables a resource and all metrics that need it. Peers and groups"
-        " cannot be disabled.",
+        " `off` disables a resource and all metrics that need it. `peers`, `groups` and"
+        " `current_user` cannot be disabled.",
     )
     metrics_max_age: float | None = setting(
         parsers.optional(parsers.duration),
