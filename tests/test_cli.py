@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 import signal
 import sys
 
@@ -9,6 +10,7 @@ from twisted.python.usage import UsageError
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.cli import CommandOptions, main
+from api_exporter.settings.definitions import SETTINGS
 from tools.documents import ROOT
 
 
@@ -50,6 +52,10 @@ class MainTests(SynchronousTestCase):
         self.assertIn(status, (0, None))
         self.assertIn("Usage: api-exporter ", printed)
         self.assertIn("--check", printed)
+        for setting in SETTINGS:
+            [line] = re.findall(rf"^  {setting.name}  +(.*)$", printed, re.MULTILINE)
+            self.assertRegex(line, r"\A[A-Z].*[^.]\.\Z")
+            self.assertNotIn(". ", line)
 
     def test_settings(self) -> None:
         """`--settings` prints the example file."""
