@@ -278,7 +278,7 @@ class Checker:
         """`netbird_api_up` and `api_exporter_resource_up` are never 1 over nothing."""
         for account, known in self.known():
             for name, standing in known.network.states.items():
-                # Peers are up before the permissions of the token's user are known.
+                # Withheld peers are up, and nothing of them is published.
                 if standing.last_success and standing.up and name not in known.read_at:
                     yield f"{account}: {name} is up, and nothing is known of it"
 

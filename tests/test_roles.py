@@ -94,7 +94,7 @@ class PeersTests(SynchronousTestCase):
         ):
             watched = Watched(role, failure)
             self.assertEqual(["api/peers", CURRENT_PATH], watched.requests[:2])
-            expected = [(None, False), (True, False), (True, True)]
+            expected = [(None, False), (None, False), (True, True)]
             self.assertEqual(expected, watched.seen[:3], failure)
 
     def test_outage(self) -> None:

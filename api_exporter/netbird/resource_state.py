@@ -168,12 +168,16 @@ class ResourceState(Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def up(self) -> bool | None:
-        """True if the last refresh succeeded and is not withdrawn; None if unknown."""
+        """True if the last refresh succeeded and is not withdrawn; None if unknown.
+
+        Peers that are held back are not known yet.
+        """
         if self.not_read in _UNSUPPORTED:
             return None
-        if self.ended_at is None and self.error is None:
-            return None
-        return self.error is None and not self.withdrawn
+        if self.error is not None or self.withdrawn:
+            return False
+        is_withheld = self.restricted and self.ended_at is not None
+        return True if is_withheld or self.last_success is not None else None
 
     def word(self, now: float) -> StateWord:
         """Return the state in a word, at a time in seconds since the epoch."""

@@ -47,7 +47,7 @@ class States(dict[str, ResourceState]):
         self.put(name, after)
         if isinstance(event, Failed) and event.seconds is not None:
             self.reasons[event.error.reason] += 1
-        if name == PEERS and _shown_up(after) is not _shown_up(before):
+        if name == PEERS and after.up is not before.up:
             self.on_up_changed()
         for line in lines:
             self._log(name, line)
@@ -76,12 +76,6 @@ class States(dict[str, ResourceState]):
             )
         elif is_known:
             self[name] = state
-
-
-def _shown_up(state: ResourceState) -> bool | None:
-    """Return `up`; None while peers that were read are held back."""
-    held = state.last_success is None and not state.restricted
-    return None if state.up and held else state.up
 
 
 class Owner(Struct, frozen=True):

@@ -62,11 +62,11 @@ class WithheldTests(ServedTestCase):
         self.assertEqual([], self.json("/ready")["reasons"])
 
     def test_waiting(self) -> None:
-        """Until the permissions are read, the API is up and the peers are not ready."""
+        """Until the permissions are read, the peers are neither up nor ready."""
         self.watched = watched = Watched(collectors=("peers", "groups"))
         watched.silent.add(CURRENT_USER)
         watched.start(60)
-        self.assertEqual((True, None), (watched.states[PEERS].up, self.peers))
+        self.assertEqual((None, None), (watched.states[PEERS].up, self.peers))
         self.tree = watched.tree
         [reason] = self.json("/ready", 503)["reasons"]
         self.assertEqual("never_read", reason["reason"])

@@ -6,6 +6,7 @@ from typing import Any
 from api_exporter.ports import UpstreamError
 from api_exporter.refresh.transitions import Failed
 from api_exporter.upstream.advice import advice
+from tests.parts import CURRENT_USER
 from tests.web.served import ServedTestCase
 from tests.web.watched import URL, VERSION, Watched
 
@@ -63,6 +64,15 @@ class ReadyTests(ServedTestCase):
         self.assertEqual((200, []), self.ready())
         self.watched.advance(20)
         self.assertEqual((503, ["too_old"]), self.ready())
+
+    def test_held(self) -> None:
+        """Peers that wait for the token's user are not read yet, on all pages."""
+        self.watched.silent.add(CURRENT_USER)
+        self.watched.start(3)
+        self.assertEqual((503, ["never_read"]), self.ready())
+        resources = json.loads(self.request("/health")[2])["resources"]
+        self.assertEqual(UNKNOWN, resources["peers"])
+        self.assertNotIn(b"netbird_api_up ", self.request("/metrics")[2])
 
     def test_withdrawn(self) -> None:
         """Peers whose metrics have expired are not reliable, however recent."""
