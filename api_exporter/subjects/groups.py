@@ -120,8 +120,8 @@ def count_important(snapshot: Snapshot) -> tuple[GroupCount, ...] | None:
     inventory = snapshot.inventory
     if inventory.groups is None or inventory.peers is None:
         return None
-    found = []
-    for name in dict.fromkeys(snapshot.important):
+    found: list[GroupCount] = []
+    for name in snapshot.important:
         found += [
             GroupCount(
                 id=group.id,
@@ -132,7 +132,7 @@ def count_important(snapshot: Snapshot) -> tuple[GroupCount, ...] | None:
             for group in named(inventory.groups, (name,))
             for members in [_members_of(snapshot, group)]
         ] or [GroupCount(name=name)]
-    return tuple(found)
+    return tuple(dict.fromkeys(found))  # the settings may name a group twice
 
 
 PEER_OFFLINE = FindingKind(

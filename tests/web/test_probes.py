@@ -116,6 +116,20 @@ class GroupTests(ServedTestCase):
         self.assertEqual("'g': 1 of 2 peers offline", reason["message"])
         self.assertEqual(200, self.request("/ready")[0])
 
+    def test_once(self) -> None:
+        """A group that the settings name twice, by name and by id, is there once."""
+        self.watched = Watched(important_groups=("servers", "g"))
+        self.tree = self.watched.tree
+        group = [{"id": "g", "name": "servers", "peers": [{"id": "p"}]}]
+        self.watched.bodies["api/groups"] = json.dumps(group).encode()
+        self.watched.bodies["api/peers"] = b'[{"id":"p"}]'
+        self.watched.start()
+        _, found = self.ready("group=g")
+        self.assertEqual(1, len(found["groups"]))
+        self.assertEqual(1, len(found["reasons"]))
+        [account] = json.loads(self.request("/status.json")[2])["accounts"]
+        self.assertEqual(["servers"], [group["name"] for group in account["groups"]])
+
     def test_unknown(self) -> None:
         """An unknown group is 503, and named without characters of a terminal."""
         self.watched.start()
