@@ -85,7 +85,7 @@ def account_entry(
         findings=[
             *map(entry, (found.lines if lines is None else lines)[:max_findings])
         ],
-        no_findings=words.no_findings(found),
+        no_findings=words.no_findings(found, of_network),
         unchecked=found.unknown,
         off=[name for name in RESOURCE_BY_NAME if name not in states],
         failures=[*_failures(network, states, now)],

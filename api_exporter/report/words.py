@@ -7,7 +7,7 @@ import msgspec
 from api_exporter.attention.finding import Finding
 from api_exporter.report.document import AccountEntry, FindingEntry
 from api_exporter.report.formatting import day_or_time, long_duration
-from api_exporter.report.verdict import count_texts
+from api_exporter.report.verdict import Verdict, count_texts
 from api_exporter.subjects.watch import FindingList
 
 NO_PROBLEM = "No known problem in the network."
@@ -18,12 +18,14 @@ NEW_SECONDS = 24 * 3600.0
 """The age of a finding that is new, if its begin was seen."""
 
 
-def no_findings(found: FindingList) -> str | None:
+def no_findings(found: FindingList, network: Verdict) -> str | None:
     """Return the words in place of findings; None if there are any."""
     if found.lines:
         return None
-    if found.counts:
+    if network.verdict != "unknown":
         return NO_PROBLEM
+    if found.counts:
+        return "Unknown for now."
     return _UNCONFIRMED if found.kept_back else "Not known yet."
 
 

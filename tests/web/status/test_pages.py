@@ -9,11 +9,12 @@ from xml.etree import ElementTree as ET
 
 from api_exporter.collectors.collector import MetricFilter
 from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.report.words import NO_PROBLEM
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import pages
 from tests.parts import attempt
 from tests.web.served import ServedTestCase, header
-from tests.web.watched import NOON, URL, VERSION, Watched, lost_routes
+from tests.web.watched import NOON, QUIET, URL, VERSION, Watched, lost_routes
 
 HOST = URL.removeprefix("https://")
 
@@ -249,6 +250,18 @@ class StatusTests(ServedTestCase):
         self.assertIn("Reading NetBird: yes", self.text())
         self.assertIn("<title>1 critical – api-exporter</title>", self.page())
         self.assertIn('class="verdict critical"', self.page())
+
+    def test_failed_attempt(self) -> None:
+        """While a failed request for the peers is retried, no network is all right."""
+        self.watch(Watched(peers=14))
+        self.watched.bodies |= QUIET
+        self.watched.start(60)
+        self.assertIn(NO_PROBLEM, self.text())
+        error = {"error": str(MARKUP), "reason": MARKUP.reason}
+        self.watched.states.record_attempt(attempt("api/peers", 500, **error))
+        text = self.text()
+        self.assertIn("The network: unknown for now", text)
+        self.assertNotIn(NO_PROBLEM, text)
 
     def test_failing(self) -> None:
         """A failure has the request id; advice for a reason is not repeated."""
