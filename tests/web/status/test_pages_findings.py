@@ -61,6 +61,13 @@ class SectionTests(ServedTestCase):
         acme = self.markup(many, "acme")
         self.assertIn('<a href="findings?account=acme">', acme)
 
+    def test_infos(self) -> None:
+        """The folded section has the number of the headline, not that of the lines."""
+        users = finding(severity="info", subject="12 users", message="wait.")
+        markup = self.markup(of(users, info=12))
+        self.assertIn("The network: 12 info", markup)
+        self.assertIn("<summary>12 info</summary>", markup)
+
     def test_about(self) -> None:
         """A page lists the findings about some objects, such as those that expire."""
         route = FindingKind("NetBirdZ", "Route", "route")
