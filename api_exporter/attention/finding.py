@@ -3,8 +3,6 @@
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from heapq import nsmallest
-from itertools import groupby
-from operator import attrgetter
 from unicodedata import category
 
 from msgspec import Struct
@@ -139,10 +137,18 @@ class Finding(Struct, frozen=True, gc=False, kw_only=True):
 
 
 def join_lines(findings: Sequence[Finding]) -> Iterator[Finding]:
-    """Yield the findings as lines: several of a kind with `many` become one line."""
-    for kind, group in groupby(findings, attrgetter("kind")):
-        several = list(group)
-        yield from several if kind.many is None else [_joined(kind.many, several)]
+    """Yield the findings as lines: several of a kind with `many` become one line.
+
+    It stands where the first of them does.
+    """
+    several: dict[str, list[Finding]] = {}
+    for one in findings:
+        several.setdefault(one.finding, []).append(one)
+    for one in findings:
+        if one.kind.many is None:
+            yield one
+        elif of_kind := several.pop(one.finding, None):
+            yield _joined(one.kind.many, of_kind)
 
 
 def _joined(many: tuple[str, str], findings: Sequence[Finding]) -> Finding:
@@ -159,6 +165,7 @@ def _joined(many: tuple[str, str], findings: Sequence[Finding]) -> Finding:
         message=f"{verb}{list_names(filter(None, (f.object for f in findings)))}.",
         since=min(begins, default=None),
         until=min(ends, default=None),
+        found_at=min(finding.found_at for finding in findings),
     )
 
 

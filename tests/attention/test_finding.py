@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.finding import join_lines
+from api_exporter.attention.finding import Finding, FindingKind, join_lines
 from api_exporter.attention.thresholds import Groups, default_thresholds
 from api_exporter.netbird.records import Group, Member
 from tests.attention.looking import findings, peer, seen
@@ -23,6 +23,35 @@ class KindTests(SynchronousTestCase):
         peers = tuple(replace(peer(id_), approval_required=True) for id_ in "ab")
         [line] = join_lines(findings(seen(inventory_of(peers=peers))))
         self.assertEqual(("", ""), (line.object_id, line.object))
+
+    def test_joined_apart(self) -> None:
+        """Findings of a kind are one line, also with others between them."""
+        many = FindingKind("X", "Thing", many=("{} things", "are gone"))
+        other = FindingKind("Y", "Box")
+        kinds = (many, other, many, other, many)
+        every = [made(kind, f"{number}") for number, kind in enumerate(kinds)]
+        lines = [*join_lines(every)]
+        self.assertEqual(["3 things", "Box 1", "Box 3"], [one.subject for one in lines])
+
+    def test_joined_age(self) -> None:
+        """A line of several findings is as old as the first of them was found."""
+        kind = FindingKind("X", "Thing", many=("{} things", "are gone"))
+        found = [replace(made(kind, f"{at}"), found_at=at) for at in (9.0, 4.0, 7.0)]
+        [line] = join_lines(found)
+        self.assertEqual(4.0, line.found_at)
+
+
+def made(kind: FindingKind, name: str) -> Finding:
+    return Finding(
+        kind=kind,
+        severity="warning",
+        object_id=name,
+        object=name,
+        subject=f"{kind.noun} {name}",
+        message="is gone.",
+        since=None,
+        until=None,
+    )
 
 
 class SnapshotTests(SynchronousTestCase):
