@@ -128,6 +128,7 @@ class KeptFindings(Struct, frozen=True, kw_only=True):
         started_at: when the exporter started, seconds since the epoch.
         drop_at: when many of the newest peers went offline at once, or None.
         known: the finders that knew all that they read.
+        former: the last findings of the others, from when they knew all.
         waits: by key, the findings in `by_finder` that are not reported yet, the most
             severe first.
         awaited: the lists that they wait for, the most severe finding's first; none
@@ -139,6 +140,7 @@ class KeptFindings(Struct, frozen=True, kw_only=True):
     started_at: float = 0.0
     drop_at: float | None = None
     known: frozenset[Finder] = frozenset()
+    former: FindingsByFinder = MappingProxyType({})
     by_finder: FindingsByFinder = MappingProxyType({})
     waits: Waits = MappingProxyType({})
     awaited: tuple[str, ...] = ()
@@ -229,10 +231,17 @@ def update_findings(
     began = min(last.began, snapshot.seconds) if is_up else last.began
     seconds, untried = snapshot.seconds - began, has_untried(snapshot)
     has_begun = not waits and not untried
+    known = frozenset(
+        f
+        for f in every
+        if can_find(f, snapshot) and (f in by_finder or f in last.known)
+    )
+    former = {f: _former(f, last) for f in FINDERS if f not in known}
     state = KeptFindings(
         versions=versions,
         started_at=last.started_at,
-        known=frozenset(f for f in every if can_find(f, snapshot)),
+        known=known,
+        former=MappingProxyType(former),
         drop_at=drop,
         by_finder=every,
         waits=waits,
@@ -284,13 +293,19 @@ def _dated(
 ) -> Iterator[Finding]:
     """Yield the findings with the time at which each one was first found.
 
-    That is the start for those of a finder that could find nothing before: nothing
+    That is the start for new ones of a finder that could find nothing before: nothing
     says that these are new.
     """
-    before = {f.key: f.found_at for f in last.by_finder.get(finder, ())}
+    before = {f.key: f.found_at for f in _former(finder, last)}
     new_at = now if finder in last.known else last.started_at
     for finding in findings:
         yield replace(finding, found_at=before.get(finding.key, new_at))
+
+
+def _former(finder: Finder, last: KeptFindings) -> tuple[Finding, ...]:
+    """Return what a finder found when it last knew all that it reads."""
+    found = last.by_finder if finder in last.known else last.former
+    return found.get(finder, ())
 
 
 def _published(findings: Iterable[Finding]) -> Iterator[Finding]:

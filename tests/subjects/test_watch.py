@@ -232,7 +232,7 @@ class AttentionTests(SynchronousTestCase):
         """A finding without a time of its own has that at which it was first found.
 
         Whether it was there before is not known at the start, and after a list was
-        unknown: it has the time of the start.
+        unknown: one that was not found before has the time of the start.
         """
 
         def times() -> list[float]:
@@ -256,10 +256,10 @@ class AttentionTests(SynchronousTestCase):
         self.assertEqual([0], times())
         self.known = waiting("u", "v")
         self.assertEqual([0, 180], times())
-        known, self.known = self.known, self.known.replacing("users", None)
+        self.known = self.known.replacing("users", None)
         self.assertEqual([], times())
-        self.known = known.replacing("users", known.users)
-        self.assertEqual([0, 0], times())
+        self.known = waiting("u", "v", "w")
+        self.assertEqual([0, 180, 0], times())
         key = replace(KEY, expires=at(-DAY))
         self.known = inventory_of(setup_keys=(key,))
         self.look("peers")
