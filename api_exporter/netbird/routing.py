@@ -4,15 +4,17 @@ A join may be expensive: a record of a few kilobytes can name many large groups.
 set of peers is a number: a union takes the processor one step for 64 peers.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
 from api_exporter.netbird.members import PeerSets, count_below
 from api_exporter.netbird.records import Group, Peer
+
+K = TypeVar("K", bound=Hashable)
 
 
 class Router(Protocol):
@@ -52,22 +54,22 @@ def reach_of(routing: Collection[RoutingPeers]) -> Reach:
 def routing_peers(
     groups: Iterable[Group],
     peers: Sequence[Peer],
-    routers: Iterable[tuple[str, Iterable[Router]]],
-) -> Mapping[str, RoutingPeers]:
-    """Return the routing peers of networks or routes, by their ids.
+    routers: Iterable[tuple[K, Iterable[Router]]],
+) -> Mapping[K, RoutingPeers]:
+    """Return the routing peers of networks or routes, by their keys.
 
     Args:
-        routers: the id of each network or route, and its enabled routers.
+        routers: the key of each network or route, and its enabled routers.
     """
-    router_keys: dict[str, frozenset[RouterKey]] = {}
+    router_keys: dict[K, frozenset[RouterKey]] = {}
     group_ids, peer_ids = set[str](), set[str]()
-    for id_, enabled in routers:
+    for key, enabled in routers:
         own_keys: set[RouterKey] = set()
         for router in enabled:
             own_keys.add((router.peer, router.peer_groups))
             peer_ids.add(router.peer)
             group_ids.update(router.peer_groups or ())
-        router_keys[id_] = frozenset(own_keys)
+        router_keys[key] = frozenset(own_keys)
     members: dict[str, list[str]] = {}
     for group in groups:
         if group.id in group_ids:
@@ -78,7 +80,7 @@ def routing_peers(
     for keys in router_keys.values():
         if keys not in found:
             found[keys] = join.peers_of(keys)
-    return {id_: found[keys] for id_, keys in router_keys.items()}
+    return {key: found[keys] for key, keys in router_keys.items()}
 
 
 def _build_join(peers: Sequence[Peer], members: Mapping[str, list[str]]) -> "_Join":

@@ -146,27 +146,19 @@ ROUTE_REDUNDANCY_LOST = FindingKind(
 )
 
 
+@joined_once
 def _joined(inventory: Inventory) -> Mapping[tuple[str, str], RoutingPeers]:
     """Return the routing peers by network id and destination.
 
     Enabled routes that have both in common replace each other.
     """
-    routing = route_routing_peers(inventory)
-    substitutes: dict[tuple[str, str], list[RoutingPeers]] = {}
+    substitutes: dict[tuple[str, str], list[Route]] = {}
     for route in ROUTES.of(inventory) or ():
         if route.enabled:
             key = route.network_id, destination(route)
-            substitutes.setdefault(key, []).append(routing[route.id])
-    return {
-        key: RoutingPeers(
-            sum(one.peers for one in parts),
-            sum(one.connected for one in parts),
-            max(
-                filter(None, (one.last_disconnected_at for one in parts)), default=None
-            ),
-        )
-        for key, parts in substitutes.items()
-    }
+            substitutes.setdefault(key, []).append(route)
+    groups, peers = inventory.groups or (), inventory.peers or ()
+    return routing_peers(groups, peers, substitutes.items())
 
 
 def count_reachable(inventory: Inventory) -> Reach | None:

@@ -120,6 +120,29 @@ class RoutingTests(FindingsTestCase):
                 changed(depot, networks=None, routes=(*routes, off)), alert and line
             )
 
+    def test_route_peers(self) -> None:
+        """A peer of several routes that replace each other counts once."""
+        office = Route(id="a", network_id="office", network="10.0.0.0/8", enabled=True)
+        routes = (
+            replace(office, peer="r0"),
+            replace(office, id="b", peer_groups=("g-gates",)),
+        )
+        beginning = "Route office to 10.0.0.0/8"
+        for connected, words in (
+            (
+                (False, False),
+                f"NetBirdRouteUnreachable: {beginning} leads to no connected peer: none"
+                " of its 2 routing peers is connected. (since -3600)",
+            ),
+            (
+                (True, False),
+                f"NetBirdRouteRedundancyLost: {beginning} has only 1 of 2 routing peers"
+                " connected (no redundancy). (since -7200)",
+            ),
+        ):
+            depot = changed(self.depot(*connected), networks=None, routes=routes)
+            self.tells(depot, words)
+
     def test_without_peers(self) -> None:
         """A network or a route without any routing peer is unreachable, too."""
         networks = (Network(id="n", name="depot", resources=("a",)),)
