@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Iterator
 from itertools import groupby
 from math import ceil
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from api_exporter.attention.thresholds import SEVERITIES, Severity
 
@@ -21,16 +21,19 @@ _MAX_STEPS = 2
 
 _UNREAD = array("I", (0, 0, 0))
 
-_RANKS: tuple[Severity | None, ...] = (None, None, *reversed(SEVERITIES))
-"""Severities by their number in a sample: 0 if it is unread, 1 without findings."""
+Worst = Severity | Literal["unknown"] | None
+"""The worst severity; `unknown` before the findings are known, None without any."""
+
+_RANKS: tuple[Worst, ...] = (None, "unknown", None, *reversed(SEVERITIES))
+"""Severities by their number in a sample: 0 if it is unread, 2 without findings."""
 
 
 class Sample(NamedTuple):
-    """Numbers of peers, and the worst severity of the step; None without findings."""
+    """Numbers of peers, and the worst severity of the step."""
 
     peers: int
     connected: int
-    severity: Severity | None
+    severity: Worst
 
 
 class History:
@@ -67,7 +70,7 @@ class History:
     def severities(self, now: float) -> Iterator[tuple[str, int]]:
         """Yield the worst severities with their numbers of steps, the newest last.
 
-        `none` is a network without findings; `unread` is not known.
+        `none` is a network without findings; of `unread` nothing is known.
         """
         for rank, steps in groupby(self._until(int(now // self.step))[2::3]):
             name = _RANKS[rank] or ("none" if rank else "unread")

@@ -16,7 +16,7 @@ from twisted.application.service import MultiService
 from twisted.internet.defer import CancelledError, DeferredLock
 from twisted.logger import Logger, LogLevel
 
-from api_exporter.attention.history import History, Sample
+from api_exporter.attention.history import History, Sample, Worst
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_thresholds
 from api_exporter.clocks import Clocks
 from api_exporter.collectors.collector import Collector
@@ -278,7 +278,8 @@ class AccountNetwork(MultiService):
                 await self._follow(follower, resource)
         if peers is not None:
             counts = self.attention.found.counts
-            worst = next((name for name in SEVERITIES if counts.get(name)), None)
+            worst: Worst = next((name for name in SEVERITIES if counts.get(name)), None)
+            worst = worst if counts else "unknown"
             sample = Sample(len(peers), self.inventory.connected_count, worst)
             self.history.observe(self._now(), sample)
 

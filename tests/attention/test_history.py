@@ -52,8 +52,9 @@ class HistoryTests(SynchronousTestCase):
         history.observe(120, Sample(5, 3, None))
         expected = [Sample(2, 2, "warning"), Sample(5, 3, None)]
         self.assertEqual(expected, history.samples(120)[-2:])
-        severities = [("unread", 358), ("warning", 1), ("none", 1)]
-        self.assertEqual(severities, [*history.severities(120)])
+        history.observe(180, Sample(5, 3, "unknown"))
+        severities = [("unread", 357), ("warning", 1), ("none", 1), ("unknown", 1)]
+        self.assertEqual(severities, [*history.severities(180)])
 
     @given(
         st.lists(st.floats(min_value=0, max_value=2 * HISTORY_SECONDS), max_size=99),

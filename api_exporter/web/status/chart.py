@@ -45,14 +45,18 @@ def chart(samples: Sequence[Sample | None], uptime: float) -> Chart:
 
 
 def strip(severities: Iterable[tuple[str, int]]) -> Mapping[str, str]:
-    """Return bars by colour class, given severities with their numbers of steps."""
+    """Return bars by colour class, given severities with their numbers of steps.
+
+    An unknown severity has no bar.
+    """
     every = [*severities]
     width, begin = WIDTH / sum(count for _, count in every), 0
     drawn: dict[str, str] = {}
     for name, count in every:
         colour = name if name in _HEIGHTS else "ok"
         bar = _bar(begin * width, (begin + count) * width, _HEIGHTS[colour])
-        drawn[colour] = drawn.get(colour, "") + bar
+        if name != "unknown":
+            drawn[colour] = drawn.get(colour, "") + bar
         begin += count
     return drawn
 

@@ -50,6 +50,7 @@ class ChartTests(SynchronousTestCase):
             },
             chart.strip((name, 60) for name in names),
         )
+        self.assertEqual({}, chart.strip([("unknown", 60)]))
 
     def test_frame(self) -> None:
         """Nothing is drawn outside of the frame."""

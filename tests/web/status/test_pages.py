@@ -151,6 +151,14 @@ class StatusTests(ServedTestCase):
         self.assertNotIn("10 connected", self.text())
         self.assertIn("now not read", self.page())
 
+    def test_unknown_findings(self) -> None:
+        """Before the findings are known, no bar says that all is right."""
+        self.watch(Watched())
+        self.watched.silent.add("api/groups")
+        self.watched.start(60)
+        self.assertIn("not known yet", self.text())
+        self.assertNotIn('<path class="ok"', self.page())
+
     def test_collectors(self) -> None:
         """A row shows a collector's part of the metrics page."""
         rows = self.rows("Collectors")
