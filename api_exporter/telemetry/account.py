@@ -125,7 +125,7 @@ class AccountTelemetry:
             return f"peers {state}: {peers.error}"
         if peers.last_success is None:
             return f"peers {state}"
-        failing = [name for name, s in self.states.items() if s.up is False]
+        failing = [n for n, s in self.states.items() if s.word(now) == "failing"]
         others = f", failing: {', '.join(failing)}" if failing else ""
         records = with_noun(peers.records, "peer")
         return f"peers {state}, {records}, {peers.seconds:.1f} s{others}"

@@ -217,5 +217,8 @@ class AccountTelemetryTests(SynchronousTestCase):
         self.assertEqual("peers late, 5 peers, 0.4 s", summary(1100))
         self.states.fails("groups", 1001, 1)
         self.assertEqual("peers fresh, 5 peers, 0.4 s, failing: groups", summary(1001))
+        self.states.read("groups", 1001)
+        self.states.expire("groups")
+        self.assertEqual("peers fresh, 5 peers, 0.4 s", summary(1001))
         self.states.fails("peers", 1002, 1)
         self.assertEqual("peers failing: no answer", summary(1003))
