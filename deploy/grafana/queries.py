@@ -94,9 +94,9 @@ def _ranked(expression: str) -> str:
 _FOUND = f"bottomk by (cluster, account, finding, object_type, object_id) (1, {_NAMED})"
 
 TROUBLES = f"""\
-1000 * max by (cluster, account, instance, rank, finding, object) ({
-    _ranked(any_of(_FOUND, _DOWN))
-})"""
+1000 * max by (
+  cluster, account, instance, rank, finding, object_type, object_id, object
+) ({_ranked(any_of(_FOUND, _DOWN))})"""
 """Since when findings hold, in milliseconds, by the exporter that knew them first."""
 
 

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from collections.abc import Mapping
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -67,6 +68,7 @@ A, B, C = target("a"), target("b"), target("c")
 
 SITUATIONS: dict[str, tuple[Series, list[float | None]]] = {
     "nothing": ({}, [4, None, None, None]),
+    "a start": ({f"up{{{target()}}}": 1}, [None, None, None, None]),
     "healthy": (reading(target()), [0, 10, 0, 1]),
     "warnings": (reading(target(), warning=2), [1, 10, 0, 1]),
     "an outage": (reading(target(), warning=2, critical=1), [2, 10, 1, 1]),
@@ -96,6 +98,29 @@ SITUATIONS: dict[str, tuple[Series, list[float | None]]] = {
 """Samples, and the verdict, the connected peers, the critical findings and the accounts
 that are read: None without a value."""
 
+
+def twins() -> Series:
+    """Return two objects of each kind with one name: the first one is worse."""
+    samples: Series = {f"netbird_api_networks{{{target()}}}": 2}
+    for n in (0, 1):
+        thing = f'{target()},finding="X",severity="info",object_type="peer"'
+        key = f'{target()},setup_key="ci",setup_key_id="{n}"'
+        network = f'{target()},network="office",network_id="{n}"'
+        days, routing = 2 + 28 * n, "netbird_api_network_routing_peers"
+        samples |= {
+            f'{SINCE}{{{thing},object="phone",object_id="{n}"}}': 7,
+            f"netbird_api_setup_key_valid{{{key}}}": 1,
+            f"{EXPIRY}{{{key}}}": 300 + 86400 * days,
+            f"{routing}{{{network}}}": 2,
+            f"{routing}_connected{{{network}}}": 2 * n,
+            f'netbird_api_network_resources{{{network},enabled="true"}}': 1,
+        }
+    return samples
+
+
+SINCE = "api_exporter_finding_since_timestamp_seconds"
+EXPIRY = "netbird_api_setup_key_expiration_timestamp_seconds"
+
 FIGURES = (
     (NETWORK, "The network"),
     (NETWORK, "Connected peers"),
@@ -109,6 +134,35 @@ class FigureTests(SynchronousTestCase):
         """The figures of the first screen hold for one exporter, for several, and for
         several accounts.
         """
+        figures = [f"sum({board_query(path, title)})" for path, title in FIGURES]
+        self.check(
+            {
+                name: (samples, dict(zip(figures, values, strict=True)))
+                for name, (samples, values) in SITUATIONS.items()
+            }
+        )
+
+    def test_twins(self) -> None:
+        """A panel hides neither of two objects with one name."""
+        findings, expiry, networks = (
+            board_query(NETWORK, title)
+            for title in (
+                "Findings, the worst and newest first",
+                "Next to expire",
+                "Networks and routes",
+            )
+        )
+        wanted: dict[str, float | None] = {
+            f"count({findings})": 2,
+            f"sum({expiry})": 2,
+            f"min({networks})": 0,
+        }
+        self.check({"twins": (twins(), wanted)})
+
+    def check(
+        self, situations: Mapping[str, tuple[Series, Mapping[str, float | None]]]
+    ) -> None:
+        """Check the value of each expression, or that it has none."""
         tests = [
             {
                 "name": name,
@@ -119,23 +173,20 @@ class FigureTests(SynchronousTestCase):
                 "promql_expr_test": [
                     {
                         # Without labels: which exporter it is of, is another matter.
-                        "expr": f"sum({expression})",
+                        "expr": expression,
                         "eval_time": "5m",
                         "exp_samples": [{"labels": "{}", "value": value}]
                         if value is not None
                         else [],
                     }
-                    for expression, value in zip(self.figures(), figures, strict=True)
+                    for expression, value in figures.items()
                 ],
             }
-            for name, (samples, figures) in SITUATIONS.items()
+            for name, (samples, figures) in situations.items()
         ]
         file = new_folder(self) / "figures.yml"
         file.write_text(json.dumps({"tests": tests}))
         run(program("promtool"), "test", "rules", file)
-
-    def figures(self) -> list[str]:
-        return [board_query(path, title) for path, title in FIGURES]
 
 
 class DashboardTests(SynchronousTestCase):
@@ -196,6 +247,11 @@ class DashboardTests(SynchronousTestCase):
                     self.assertEqual(
                         ["last"], panel["options"]["reduceOptions"]["calcs"]
                     )
+
+    def test_fresh(self) -> None:
+        """No panel calls a list fresh that was read, but may be late by now."""
+        for path in DASHBOARDS:
+            self.assertNotIn('"fresh"', path.read_text(), path)
 
     def test_runbooks(self) -> None:
         """Panels that runbooks name exist."""

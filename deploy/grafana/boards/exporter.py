@@ -139,7 +139,7 @@ def _resources() -> Json:
     interval = of("api_exporter_resource_refresh_interval_seconds")
     success = of("api_exporter_resource_last_success_timestamp_seconds")
     known = f"and on ({TARGET}, resource) {_UP}"
-    words = {1: ("fresh", "none"), 0: ("failing", "red")}
+    words = {1: ("read", "none"), 0: ("failed", "red")}
     return table(
         "Lists, the failing and the oldest first",
         (0, 12, 24, 10),

@@ -48,7 +48,7 @@ _WITH_RESOURCES = (
 )
 
 
-def _routing(kind: str, shown: str, only: str = "") -> str:
+def _routing(kind: str, *shown: str, only: str = "") -> str:
     """Return 2 if several routing peers are connected, or the only one; 1 if one of
     several is; 0 if none is.
     """
@@ -57,7 +57,7 @@ def _routing(kind: str, shown: str, only: str = "") -> str:
     return one(
         f"(clamp_max({connected}, 2) + ({connected} == bool 1) * ({peers} == bool 1))"
         f" {only}",
-        shown,
+        *shown,
     )
 
 
@@ -75,9 +75,11 @@ def _headline() -> list[Json]:
             "The network",
             (0, 0, 6, 6),
             "The worst finding of the exporter. A click opens its status page.",
-            {"": f"topk(1, {STATE}) or on () vector(4)"},
+            {"": f"topk(1, {STATE}) or on () (vector(4) unless on () {of('up')} == 1)"},
             look(
-                words=STATES, link=("Status page", "http://${__field.labels.instance}/")
+                words=STATES,
+                empty=UNKNOWN,
+                link=("Status page", "http://${__field.labels.instance}/"),
             ),
             solid=True,
             size=30,
@@ -149,6 +151,8 @@ def _causes() -> list[Json]:
                     "Value", "Since", look("dateTimeFromNow", align="left", width=130)
                 ),
                 Column("instance", "instance", HIDDEN),
+                Column("object_type", "object_type", HIDDEN),
+                Column("object_id", "object_id", HIDDEN),
             ],
             sort={"Severity": False, "Since": True},
             empty="No finding is known",
@@ -178,7 +182,8 @@ def _course() -> list[Json]:
     routes = label(
         _routing("route", "network_id"), "network", "route $1", "network_id", "(.*)"
     )
-    both = any_of(_routing("network", "network", _WITH_RESOURCES), routes)
+    networks = _routing("network", "network_id", "network", only=_WITH_RESOURCES)
+    both = any_of(networks, routes)
     shown = f"2 + ({total(of('netbird_api_networks'))} <= bool {_ROWS})"
     return [
         lines(
@@ -258,12 +263,17 @@ def _offline_table(
     )
 
 
+def _soonest(expression: str, *by: str) -> str:
+    """Return the least value for each name: names may repeat."""
+    return f"min by ({', '.join(['cluster', 'account', *by])}) ({expression})"
+
+
 def _expiries() -> str:
     """Return the days until each key, token and invite expires."""
 
     def days(kind: str, metric: str, name: str, only: str = "") -> str:
         expires = of(f"netbird_api_{metric}_expiration_timestamp_seconds")
-        left = one(f"({expires} - time()) / 86400 {only}", name)
+        left = _soonest(f"({expires} - time()) / 86400 > 0 {only}", name)
         return label(label(left, "what", "$1", name, "(.*)"), "kind", kind)
 
     valid = f"and on ({TARGET}, setup_key_id) {of('netbird_api_setup_key_valid')} == 1"
@@ -273,7 +283,7 @@ def _expiries() -> str:
         days("proxy token", "proxy_token", "proxy_token"),
         days("invite", "user_invite", "user_invite_id"),
     )
-    return f"bottomk(20, {one(everything, 'kind', 'what')} > 0)"
+    return f"bottomk(20, {_soonest(everything, 'kind', 'what')})"
 
 
 def _expires() -> list[Json]:
