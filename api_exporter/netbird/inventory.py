@@ -206,6 +206,11 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         ]
         return sorted(offline, key=lambda peer: peer.last_seen or _NEVER, reverse=True)
 
+    @property
+    def knows_detailed_peers(self) -> bool:
+        """True if the peers are known, and which of them PEER_DETAIL allows."""
+        return self.peers is not None and (not self.detail or self.groups is not None)
+
     def detailed_peer_ids(self) -> Container[str] | None:
         """Return their ids; None for all peers, none while the groups are unknown."""
         if self.detail is None:

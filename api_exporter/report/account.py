@@ -74,9 +74,9 @@ def account_entry(
         peers=_peer_numbers(inventory),
         networks=last.networks,
         routes=last.routes,
-        offline_machines_total=None
-        if inventory.peers is None
-        else len(inventory.offline_machines),
+        offline_machines_total=len(inventory.offline_machines)
+        if inventory.knows_detailed_peers
+        else None,
         offline_machines=[*map(_machine, inventory.offline_machines[:MAX_MACHINES])],
         groups=_groups(inventory, groups),
         expiring=_expiring(found, of_network),

@@ -362,7 +362,7 @@ FINDERS = (
     Finder(
         access_tokens,
         (ACCESS_TOKEN_SOON, ACCESS_TOKEN_VERY_SOON, OTHER_TOKEN_SOON),
-        ("users", "access_tokens"),
+        ("access_tokens",),
     ),
     Finder(unwatched_token, (TOKEN_NOT_WATCHED,)),
     Finder(user_approvals, (USER_AWAITS_APPROVAL,), ("users",)),

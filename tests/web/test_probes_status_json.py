@@ -172,6 +172,37 @@ class StatusJsonTests(ServedTestCase):
         self.tree = several({}, context)
         self.assertEqual("unknown", self.document()["verdict"])
 
+    def test_unknown_detail(self) -> None:
+        """While the groups of PEER_DETAIL are unknown, offline machines are not 0."""
+        detail = MetricFilter(detail=frozenset({"All"}))
+        watched = Watched(peers=50, metric_filter=detail)
+        watched.faults["api/groups"] = UpstreamError("http_5xx", "500: broken")
+        account = self.account(watched.start(60))
+        self.assertIsNone(account["offline_machines_total"])
+        watched.faults.clear()
+        account = self.account(watched.advance(60))
+        self.assertLess(0, account["offline_machines_total"])
+
+    def test_token(self) -> None:
+        """The expiry of the token is a finding wherever it is known."""
+        watched = Watched()
+        watched.faults["api/users"] = UpstreamError("http_5xx", "500: broken")
+        soon = json.dumps(
+            [
+                {
+                    "id": "t",
+                    "name": "mine",
+                    "expiration_date": "2027-01-16T12:00:00Z",
+                    "last_used": "2027-01-15T12:00:00Z",
+                }
+            ]
+        )
+        watched.bodies["api/users/me/tokens"] = soon.encode()
+        account = self.account(watched.start(60))
+        self.assertEqual("2027-01-16T12:00:00Z", account["token_expires_at"])
+        found = [finding["alert"] for finding in account["findings"]]
+        self.assertIn("ApiExporterTokenExpiresVerySoon", found)
+
     def test_privacy(self) -> None:
         """PEER_DETAIL decides which peers are named; there is no personal data."""
         none, every = MetricFilter(detail=frozenset()), frozenset(PERSONAL)
