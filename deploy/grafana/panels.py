@@ -339,8 +339,11 @@ def table(
             "cellHeight": "sm",
             "sortBy": [{"displayName": t, "desc": d} for t, d in sort.items()],
         },
-        # What is written for an empty table would fill each empty cell.
-        overrides=[named(c.title, {"noValue": "–", **c.style}) for c in columns],
+        overrides=[
+            # What is written for an empty table would fill each empty cell.
+            named("/.*/", look(empty="–"), "byRegexp"),
+            *(named(c.title, {**c.style}) for c in columns if c.style),
+        ],
         transformations=[*joined, {"id": "organize", "options": organized}],
     )
 

@@ -240,9 +240,10 @@ class DashboardTests(SynchronousTestCase):
                 if panel["type"] != "timeseries" and not fixed:
                     self.assertIn("noValue", config["defaults"], panel["title"])
                 if panel["type"] == "table":
-                    for override in config["overrides"]:
-                        ids = [one["id"] for one in override["properties"]]
-                        self.assertIn("noValue", ids, panel["title"])
+                    dash = {"id": "noValue", "value": "–"}
+                    every = {"id": "byRegexp", "options": "/.*/"}
+                    of_cells = {"matcher": every, "properties": [dash]}
+                    self.assertEqual(of_cells, config["overrides"][0])
                 if panel["type"] == "stat":
                     self.assertEqual(
                         ["last"], panel["options"]["reduceOptions"]["calcs"]
