@@ -18,10 +18,10 @@ from twisted.python.threadpool import ThreadPool
 
 from api_exporter.attention.thresholds import Lifetime, Thresholds
 from api_exporter.clocks import Clocks, log_of
-from api_exporter.ports import Attempt, Compute, Jitter, Now
+from api_exporter.ports import Compute, Jitter, Now
 from api_exporter.refresh.budget import RefusedPaths
 from api_exporter.refresh.compute import SMALL_BYTES, AccountCompute, compute_at_once
-from api_exporter.refresh.network import AccountNetwork, NetworkOptions
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.refresh.pipeline import Log
 from api_exporter.refresh.request_plans import request_plans
 from api_exporter.settings.definitions import AccountSettings
@@ -148,8 +148,9 @@ class Account(MultiService):
             settings,
             reactor,
             clocks=clocks,
-            on_attempt=self._on_attempt,
-            on_silent=self._on_silent,
+            # The network, which needs this client, is made below.
+            on_attempt=lambda made: self.network.count_attempt(made),  # noqa: PLW0108
+            on_silent=lambda p: self.network.refresher.mark_silent(p),  # noqa: PLW0108
             make_policy=shared.make_policy,
             body_memory=shared.body_memory,
         )
@@ -157,19 +158,20 @@ class Account(MultiService):
             shared.compute, client.fetcher.fetch, shared.small_bytes
         )
         self.network = AccountNetwork(
+            settings=settings,
             fetch=compute.fetch,
             plan=shared.plans[settings.name],
             clocks=clocks,
             registry=registry,
             compute=compute,
-            options=_network_options(settings, shared.thresholds),
+            thresholds=shared.thresholds,
             certificates=self._certificates,
             test_connection=client.fetcher.log_reachability,
             refused_paths=shared.refused_paths(settings.upstream_api_url),
             logs=logs,
         )
         if isinstance(client.token, TokenReader):
-            client.token.on_changed = self.network.on_token_changed
+            client.token.on_changed = self.network.refresher.on_token_changed
         self._register_gauges(
             registry, has_certificate=settings.client_certificate is not None
         )
@@ -198,12 +200,6 @@ class Account(MultiService):
             ),
         )
 
-    def _on_attempt(self, attempt: Attempt) -> None:
-        self.network.count_attempt(attempt)
-
-    def _on_silent(self, path: str) -> None:
-        self.network.on_silent(path)
-
     def _certificates(self) -> tuple[Lifetime | None, Lifetime | None]:
         server = self.client.server_certificate
         client = self.client.tls_policy.client_certificate
@@ -213,10 +209,11 @@ class Account(MultiService):
         )
 
     def startService(self) -> None:
-        if self.network.intervals_note:
-            self._log.info("{text}", text=self.network.intervals_note)
-        if self.network.requests_warning:
-            self._log.warn("{text}", text=self.network.requests_warning)
+        plan = self.network.plan
+        if plan.intervals_note:
+            self._log.info("{text}", text=plan.intervals_note)
+        if plan.requests_warning:
+            self._log.warn("{text}", text=plan.requests_warning)
         if self._delay:
             self._delayed = self._clock.callLater(self._delay, super().startService)
         else:
@@ -236,27 +233,12 @@ class Account(MultiService):
             is_other = self.client.token() != before.client.token()
             await self.network.begin_with(before.network)
             if is_other or before.network.pipeline.untried:
-                self.network.on_token_changed()
+                self.network.refresher.on_token_changed()
 
     def reload(self) -> None:
         """Reload replaced files, and log a warning for a missing one."""
         for reload in self._reload:
             reload()
-
-
-def _network_options(
-    settings: AccountSettings, thresholds: Thresholds | None
-) -> NetworkOptions:
-    return NetworkOptions(
-        url=settings.upstream_api_url,
-        list_max_records=settings.list_max_records,
-        page_max_bytes=settings.page_max_bytes,
-        metrics_max_age=settings.metrics_max_age,
-        important_groups=settings.important_groups,
-        thresholds=thresholds,
-        personal=settings.expose_personal_data,
-        detail=settings.peer_detail,
-    )
 
 
 def _ends_at(lifetime: Lifetime | None) -> float | None:

@@ -148,11 +148,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
         status: the HTTP status, or None without a response.
         received: bytes of the body as sent, packed or not.
         seconds: from the look-up of the host to the end of the body, or to the failure.
-        error: the error message, "" for a successful request.
-        reason: the reason as one of REASONS; None for a successful request.
-        unsent: whether the upstream never saw it.
-        request_id: identifies a failed request in the upstream's log, if known.
-        cure: as in UpstreamError.
+        error: None for a successful request.
     """
 
     path: str
@@ -161,11 +157,7 @@ class Attempt(Struct, frozen=True, kw_only=True):
     status: int | None
     received: int
     seconds: float
-    error: str
-    reason: Reason | None
-    unsent: bool
-    request_id: str
-    cure: str
+    error: UpstreamError | None
 
 
 Accounts = Container[str]

@@ -263,7 +263,7 @@ class Knowledge:
         yield "freshness", len(network.states), resources
         yield "recent requests", len(network.telemetry.recent), 20
         yield "pages put together", len(network.pages._wholes), 16
-        lines = sum(len(c.families) for c in network.collectors)
+        lines = sum(len(c.families) for c in network.selection.collectors)
         longest = max(
             len(network.inventory.records.get(r.name) or ()) for r in RESOURCES
         )
@@ -295,7 +295,7 @@ class Knowledge:
             now=inventory.now,
             consumption_interval=inventory.periods.get("agent_consumption", 600.0),
         )
-        for collector in self.network.collectors:
+        for collector in self.network.selection.collectors:
             page, expected = pages[collector.name], Samples()
             if collector.name in COLLECTORS:
                 expected = self._samples(collector.name, known, settings)

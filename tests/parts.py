@@ -4,6 +4,7 @@ from collections.abc import Callable, Container, Mapping
 from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
+from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from twisted.internet.defer import Deferred, maybeDeferred
 from twisted.internet.task import Clock
@@ -16,6 +17,8 @@ from api_exporter.ports import Attempt, Compute, Now, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.request_plans import RequestPlan
+from api_exporter.settings.definitions import AccountSettings
+from api_exporter.settings.environment import read_settings
 from api_exporter.subjects.table import selection
 from api_exporter.telemetry.process import ProcessTelemetry
 from api_exporter.version import Build
@@ -44,8 +47,13 @@ def clocks_of(clock: Clock, now: Now | None = None, account: str = "") -> Clocks
 def attempt(path: str = "", status: int | None = 200, **fields: Any) -> Attempt:
     """Return a request with other fields than those of a usual one."""
     usual = {"number": 1, "started": 0.0, "received": 10, "seconds": 0.3}
-    good = {"error": "", "reason": None, "unsent": False, "request_id": "", "cure": ""}
-    return Attempt(path=path, status=status, **{**usual, **good, **fields})
+    return Attempt(path=path, status=status, **{**usual, "error": None, **fields})
+
+
+def account_settings(**fields: Any) -> AccountSettings:
+    """Return the settings of an account with other fields than the defaults."""
+    environ = {"UPSTREAM_API_URL": "https://netbird.example", "UPSTREAM_API_TOKEN": "t"}
+    return replace(read_settings(environ).accounts[""], **fields)
 
 
 def limiter(per_minute: float, burst: int) -> TokenBucket:

@@ -217,17 +217,7 @@ def _own() -> str:
     register_account_gauges(process.registry, lambda: {"acme": telemetry})
     telemetry.count_attempt(
         Attempt(
-            path="",
-            number=1,
-            started=1,
-            status=200,
-            received=1,
-            seconds=1,
-            error="",
-            reason=None,
-            unsent=False,
-            request_id="",
-            cure="",
+            path="", number=1, started=1, status=200, received=1, seconds=1, error=None
         )
     )
     rows = (

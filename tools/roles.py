@@ -19,7 +19,7 @@ from api_exporter.refresh.network import AccountNetwork
 from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME, RULES
 from tests.bodies import FOLDER, NOON, bodies, body
 from tests.parts import CURRENT_USER as CURRENT_PATH
-from tests.parts import SERVICE_USER, request_plan
+from tests.parts import SERVICE_USER, account_settings, request_plan
 from tools.markdown import table
 
 SERVICE = "service user"
@@ -89,6 +89,7 @@ class Watched:
         self.seen: list[tuple[bool | None, bool]] = []
         self._clock = Clock()
         self.network = AccountNetwork(
+            settings=account_settings(),
             fetch=self._fetch,
             plan=request_plan([collector.name for collector in COLLECTORS]),
             clocks=Clocks(

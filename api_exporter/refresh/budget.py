@@ -220,7 +220,7 @@ class Budget:
         """Count a retry, and note a refusal, which ends the refresh later."""
         if attempt.status == 429:
             self._refused_at = now - attempt.seconds
-        if attempt.number > 1 and not attempt.unsent:
+        if attempt.number > 1 and not (attempt.error and attempt.error.unsent):
             self._spend(now)
 
     def record_answer(self, began: float) -> None:

@@ -4,12 +4,11 @@ Web pages and `--check` read it. `fetch`, clocks, jitter and registry are
 arguments, so a test or a simulation can replace all of them.
 """
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from math import inf
 from types import MappingProxyType
 from typing import Any
 
-from msgspec import Struct
 from msgspec.structs import replace
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
@@ -19,7 +18,6 @@ from twisted.logger import Logger, LogLevel
 from api_exporter.attention.history import History, Sample, Worst
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_thresholds
 from api_exporter.clocks import Clocks
-from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import PEERS, SERVER_VERSION, Resource
@@ -32,6 +30,7 @@ from api_exporter.refresh.refresher import Refresher
 from api_exporter.refresh.request_plans import RequestPlan, describe_cost
 from api_exporter.refresh.states import States
 from api_exporter.refresh.transitions import LogLine
+from api_exporter.settings.definitions import AccountSettings
 from api_exporter.subjects import watch
 from api_exporter.subjects.account import INSTANCE_VERSION
 from api_exporter.subjects.table import RULES
@@ -47,24 +46,6 @@ log = Logger()
 
 Follower = Callable[[str], Awaitable[None]]
 """Called with the name of the refreshed or withdrawn resource."""
-
-
-class NetworkOptions(Struct, frozen=True, kw_only=True):
-    """The settings of a network.
-
-    Attributes:
-        metrics_max_age: seconds after which resources that cannot be refreshed expire;
-            None for a time that follows from their intervals.
-    """
-
-    url: str = ""
-    list_max_records: float = inf
-    page_max_bytes: float = inf
-    metrics_max_age: float | None = None
-    important_groups: tuple[str, ...] = ()
-    thresholds: Thresholds | None = None
-    personal: frozenset[str] = frozenset()
-    detail: frozenset[str] | None = None
 
 
 class AccountNetwork(MultiService):
@@ -83,63 +64,63 @@ class AccountNetwork(MultiService):
     def __init__(
         self,
         *,
+        settings: AccountSettings,
         fetch: Fetch,
         plan: RequestPlan,
         clocks: Clocks,
         registry: CollectorRegistry,
         compute: Compute = compute_at_once,
-        options: NetworkOptions = NetworkOptions(),  # noqa: B008 - frozen
+        thresholds: Thresholds | None = None,
         certificates: CertificateLifetimes = lambda: (None, None),
         test_connection: Callable[[], Awaitable[None]] | None = None,
         refused_paths: RefusedPaths | None = None,
         logs: Mapping[str, Log] = MappingProxyType({}),
     ) -> None:
         super().__init__()
-        self.account, self.url = clocks.account, options.url
+        self.account, self.url = clocks.account, settings.upstream_api_url
         self.followers: list[Follower] = [self.update_findings]
         self._defective: set[Follower] = set()
-        self.intervals_note = plan.intervals_note
-        self.requests_warning = plan.requests_warning
-        self.selection = selected = plan.selection
-        self._budget, self._clock, self._now = plan.budget, clocks.clock, clocks.now
+        self.plan, self.selection = plan, plan.selection
+        self._clock, self._now = clocks.clock, clocks.now
         self.refused_paths = refused_paths or RefusedPaths()
         self._compute, self._followers_lock = compute, DeferredLock()
         self._log = clocks.logger(log)
         self._unknown_groups = UnknownGroups(self._log)
         self._unknown_log = UnknownLog(self._log)
         self._unreported: dict[str, None] = {}
-        self.pages = Pages([collector.name for collector in selected.collectors])
-        self.states = States(selected.periods, self._log_line)
+        collectors = [collector.name for collector in self.selection.collectors]
+        self.pages = Pages(collectors)
+        self.states = States(self.selection.periods, self._log_line)
         self.telemetry = AccountTelemetry(
             registry=registry,
             states=self.states,
             reasons=self.states.reasons,
-            collectors=[collector.name for collector in selected.collectors],
+            collectors=collectors,
             budget=lambda: plan.budget.per_minute,
         )
-        self.history = History(period=selected.periods[PEERS])
+        self.history = History(period=self.selection.periods[PEERS])
         self.attention = FindingsKeeper(
             lambda: self.inventory,
             states=self.states,
             now=clocks.now,
             clock=clocks.clock.seconds,
-            important_groups=options.important_groups,
-            thresholds=options.thresholds,
+            important_groups=settings.important_groups,
+            thresholds=thresholds,
             certificate_lifetimes=certificates,
         )
         self._register_gauges(registry)
-        self.pipeline = self._make_pipeline(fetch, clocks, options, logs)
-        self._refresher = Refresher(
+        self.pipeline = self._make_pipeline(settings, fetch, clocks, logs)
+        self.refresher = Refresher(
             states=self.states,
             plan=plan,
-            metrics_max_age=options.metrics_max_age,
+            metrics_max_age=settings.metrics_max_age,
             pipeline=self.pipeline,
             clocks=clocks,
             refused_paths=self.refused_paths,
             on_refreshed=self._on_refreshed,
             test_connection=test_connection,
         )
-        self._refresher.setServiceParent(self)
+        self.refresher.setServiceParent(self)
 
     def _register_gauges(self, registry: CollectorRegistry) -> None:
         register_page_gauges(registry, self.pages)
@@ -153,26 +134,26 @@ class AccountNetwork(MultiService):
 
     def _make_pipeline(
         self,
+        settings: AccountSettings,
         fetch: Fetch,
         clocks: Clocks,
-        options: NetworkOptions,
         logs: Mapping[str, Log],
     ) -> Pipeline:
         return Pipeline(
             states=self.states,
-            collectors=self.collectors,
+            collectors=self.selection.collectors,
             inventory=Inventory(
                 rules=RULES,
-                personal=options.personal,
-                detail=options.detail,
+                personal=settings.expose_personal_data,
+                detail=settings.peer_detail,
                 periods=MappingProxyType(self.selection.periods),
             ),
             fetch=fetch,
             pages=self.pages,
             compute=self._compute,
             clocks=clocks,
-            list_max_records=options.list_max_records,
-            page_max_bytes=options.page_max_bytes,
+            list_max_records=settings.list_max_records,
+            page_max_bytes=settings.page_max_bytes,
             on_collector_failed=self.telemetry.collector_failed,
             on_other_account=self._on_other_account,
             logs=logs,
@@ -201,28 +182,22 @@ class AccountNetwork(MultiService):
         except UpstreamError as error:
             self._log.warn("cannot keep the metrics: {error}", error=str(error))
             return
-        self._refresher.begin_with(before._refresher, names)
+        self.refresher.begin_with(before.refresher, names)
         if self.history.step == before.history.step:
             self.history = before.history
         self.attention.last = before.attention.last
         await self._on_refreshed(PEERS)
 
-    def on_token_changed(self) -> None:
-        self._refresher.on_token_changed()
-
-    def on_silent(self, path: str) -> None:
-        self._refresher.mark_silent(path)
-
     def _on_other_account(self) -> None:
         self._log.warn("the token is of another account: all records are removed")
         self.history = History(period=self.history.step)
         self.attention.last = KeptFindings(started_at=self._now())
-        self._refresher.begin_again()
+        self.refresher.begin_again()
 
     def count_attempt(self, attempt: Attempt) -> None:
         self.telemetry.count_attempt(attempt)
         self.states.record_attempt(attempt)
-        self._budget.observe(attempt, self._clock.seconds())
+        self.plan.budget.observe(attempt, self._clock.seconds())
         self.refused_paths.observe(attempt, self._clock.seconds())
 
     def is_held_back(self, resource: Resource[Any]) -> bool:
@@ -235,10 +210,6 @@ class AccountNetwork(MultiService):
         self._log.emit(level, line.text, resource=resource, **line.fields)
 
     @property
-    def collectors(self) -> Sequence[Collector]:
-        return self.selection.collectors
-
-    @property
     def inventory(self) -> Inventory:
         return self.pipeline.inventory
 
@@ -249,11 +220,11 @@ class AccountNetwork(MultiService):
     @property
     def request_limit(self) -> float:
         """The stated limit of requests a minute, else NetBird's strictest one."""
-        limit = self._budget.limit
+        limit = self.plan.budget.limit
         return STRICTEST if limit is None else limit[0]
 
     def describe_cost(self) -> str:
-        return describe_cost(self._requested(), self._budget.limit)
+        return describe_cost(self._requested(), self.plan.budget.limit)
 
     def _requested(self) -> dict[str, float]:
         return {
@@ -324,7 +295,7 @@ class AccountNetwork(MultiService):
             return
         self.attention.last = last
         until = min((wait.until for wait in last.waits.values()), default=inf)
-        self._refresher.await_lists(last.awaited, until)
+        self.refresher.await_lists(last.awaited, until)
 
 
 class UnknownGroups:

@@ -16,7 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.netbird.resource_state import ResourceState
-from api_exporter.netbird.resources import ACCESS_LOG
+from api_exporter.netbird.resources import ACCESS_LOG, PEERS
 from api_exporter.ports import Clock, Jitter, Reason, UpstreamError
 from api_exporter.refresh.budget import FIRST, LAST, NEVER, Budget, Candidate, candidate
 from api_exporter.refresh.states import States
@@ -104,7 +104,6 @@ class Schedule:
         now = clock.seconds()
         self.awaited: tuple[str, ...] = ()
         self.first: Sequence[str] = ()
-        self.peers_name = next(iter(states.every))
         self._states = states
         self._clock = clock
         self._jitter = jitter
@@ -133,9 +132,8 @@ class Schedule:
 
     def candidates(self, now: float) -> Iterator[Candidate]:
         """Yield the request for the peers, and the most urgent one of all others."""
-        name = self.peers_name
-        if (due := self._state(name).due) is not None:
-            yield candidate(name, due, self._states.periods[name], peers=True)
+        if (due := self._state(PEERS).due) is not None:
+            yield candidate(PEERS, due, self._states.periods[PEERS], peers=True)
         due_times = dict(self._due_times(now))
         late = [
             self._candidate(name, due) for name, due in due_times.items() if due <= now
@@ -160,7 +158,7 @@ class Schedule:
         if self._outage is not None and not self._outage.only_peers_fail:
             probe_at = self._outage.others_at
         for name, state in self._states.every.items():
-            if name != self.peers_name and state.due is not None:
+            if name != PEERS and state.due is not None:
                 due = max(state.due, state.rests_until)
                 if state.body is None:
                     due = max(due, self._allowed_at(name))
@@ -188,7 +186,7 @@ class Schedule:
         running = [
             state
             for name, state in self._states.every.items()
-            if state.began is not None and name != self.peers_name
+            if state.began is not None and name != PEERS
         ]
         test = self._connection_test
         if test is not None and test.began is not None:
@@ -197,8 +195,8 @@ class Schedule:
         return silent < len(running) or silent > (0 if self._outage else MAX_SILENT)
 
     def start(self, name: str, now: float) -> None:
-        if name != self.peers_name and self._outage is not None:
-            self._outage.others_at = now + self._states.periods[self.peers_name]
+        if name != PEERS and self._outage is not None:
+            self._outage.others_at = now + self._states.periods[PEERS]
         self._change(name, due=None, began=now)
         self._on_start(name)
 
@@ -216,11 +214,11 @@ class Schedule:
         due = began + with_jitter(period, self._jitter)
         self._record_answer(name, began, max(due, now + 0.5 * period))
         self._change(name, is_absent=False)
-        if name == self.peers_name:
+        if name == PEERS:
             self._end_outage(now)
         elif self._outage is not None and began >= self._outage.began:
             if not self._outage.only_peers_fail:
-                self.make_due(self.peers_name, now)
+                self.make_due(PEERS, now)
             self._outage.only_peers_fail = True
 
     def unsupported(self, name: str, now: float) -> None:
@@ -238,17 +236,17 @@ class Schedule:
         began = self._end_request(name)
         if error.unsent:
             self._budget.refund()
-        if name != self.peers_name and began <= self._recovered_at:
+        if name != PEERS and began <= self._recovered_at:
             # It began in an outage that is over.
             self._change(name, backoff=0.0, due=now)
             return
         period, backoff = self._states.periods[name], self._next_backoff(name)
         least = max(error.retry_after or 0.0, 0.5 * (now - began))
-        if name == self.peers_name and error.reason in LOGINS:
+        if name == PEERS and error.reason in LOGINS:
             least = period
         due = now + min(period, max(least, with_jitter(backoff, self._jitter)))
         self._change(name, backoff=backoff, due=due)
-        if name == self.peers_name:
+        if name == PEERS:
             if error.unsupported or error.reason == "forbidden":
                 self._recheck_absent()
             self._record_outage(now, error.reason, others_at=due)
@@ -257,7 +255,7 @@ class Schedule:
             self._outage.only_peers_fail = False
 
     def _next_backoff(self, name: str) -> float:
-        growth = PEERS_GROWTH if name == self.peers_name else GROWTH
+        growth = PEERS_GROWTH if name == PEERS else GROWTH
         return max(FIRST_WAIT, growth * self._state(name).backoff)
 
     def rate_limited(self, name: str, now: float, retry_after: float | None) -> float:
@@ -272,14 +270,14 @@ class Schedule:
         pause = self._budget.record_429(began, now, retry_after)
         if self._waiting_since is None and pause and self._outage is None:
             self._waiting_since = now
-        if name == self.peers_name:
+        if name == PEERS:
             self._change(name, due=now)  # the pause delays it
             self._record_outage(now, "rate_limited", others_at=now)
         else:
             backoff = self._next_backoff(name) if self._state(name).backoff else 0.0
             due = now + min(backoff, self._states.periods[name])
             self._change(name, backoff=max(backoff, pause, FIRST_WAIT), due=due)
-            self.make_due(self.peers_name, now)
+            self.make_due(PEERS, now)
         return pause
 
     def max_seconds(self, name: str) -> float:
@@ -296,7 +294,7 @@ class Schedule:
             began = self._end_request(name)
             if name != CONNECTION_TEST and not self._is_stopped:
                 self._change(name, due=now + self._states.periods[name])
-            if name == self.peers_name:
+            if name == PEERS:
                 self._peers_tried(began)
 
     def skipped(self, name: str, now: float) -> None:
@@ -309,7 +307,7 @@ class Schedule:
     def mark_silent(self, name: str) -> None:
         """Free the slot of a running refresh without a response header."""
         state = self._state(name)
-        if state.began is not None and name != self.peers_name and not state.is_silent:
+        if state.began is not None and name != PEERS and not state.is_silent:
             self._change(name, is_silent=True)
             self._budget.end(peers=False)
 
@@ -334,7 +332,7 @@ class Schedule:
     def _end_request(self, name: str) -> float:
         state = self._state(name)
         if not state.is_silent:
-            self._budget.end(peers=name == self.peers_name)
+            self._budget.end(peers=name == PEERS)
         self._change(name, began=None, is_silent=False)
         assert state.began is not None
         return state.began
@@ -342,7 +340,7 @@ class Schedule:
     def _record_answer(self, name: str, began: float, due: float) -> None:
         self._change(name, backoff=0.0, due=due)
         self._budget.record_answer(began)
-        if name == self.peers_name:
+        if name == PEERS:
             self._peers_tried(began)
 
     def _peers_tried(self, began: float) -> None:
@@ -350,7 +348,7 @@ class Schedule:
             self._waiting_since = None
             self._forget_lateness(self._clock.seconds())
         elif self._waiting_since is not None:
-            self.make_due(self.peers_name, self._waiting_since)
+            self.make_due(PEERS, self._waiting_since)
 
     def _record_outage(self, now: float, reason: Reason, others_at: float) -> None:
         if self._outage is None:

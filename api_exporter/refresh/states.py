@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from api_exporter.netbird.inventory import Inventory, ids_of
 from api_exporter.netbird.resource_state import NotRead, ResourceState
 from api_exporter.netbird.resources import ACCOUNT_LIST, CURRENT_USER, PEERS
-from api_exporter.ports import REASONS, Attempt, UpstreamError
+from api_exporter.ports import REASONS, Attempt
 from api_exporter.refresh.transitions import Event, Failed, LogLine, next_state
 from api_exporter.subjects.table import RESOURCE_BY_NAME
 
@@ -54,15 +54,9 @@ class States(dict[str, ResourceState]):
 
     def record_attempt(self, attempt: Attempt) -> None:
         """Record a failed attempt for the peers: they count as failing immediately."""
-        if attempt.path != RESOURCE_BY_NAME[PEERS].path or attempt.reason is None:
-            return
-        error = UpstreamError(
-            attempt.reason,
-            attempt.error,
-            request_id=attempt.request_id,
-            cure=attempt.cure,
-        )
-        self.record(PEERS, Failed(error, None, attempt.started + attempt.seconds))
+        if attempt.path == RESOURCE_BY_NAME[PEERS].path and attempt.error is not None:
+            at = attempt.started + attempt.seconds
+            self.record(PEERS, Failed(attempt.error, None, at))
 
     def put(self, name: str, state: ResourceState) -> None:
         self.every[name] = state

@@ -99,16 +99,15 @@ def next_state(state: ResourceState, event: Event) -> Next:
 
 
 def _expired(state: ResourceState, event: Expired) -> Next:
-    is_silent = event.peers_fail
     after = replace(
         state,
         withdrawn=True,
         reported_at=-inf,
-        failure_logged=state.failure_logged or not is_silent,
+        failure_logged=state.failure_logged or not event.peers_fail,
     )
     text = "metrics of {resource} have expired: no successful refresh for {seconds:g} s"
     line = LogLine("warn", text, {"seconds": event.max_age})
-    return after, () if is_silent else (line,)
+    return after, () if event.peers_fail else (line,)
 
 
 def _is_unrequested(state: ResourceState) -> bool:

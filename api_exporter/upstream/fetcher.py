@@ -4,6 +4,7 @@ It does not decode the bodies.
 """
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from http.cookiejar import CookieJar
 from typing import Any, cast
@@ -247,11 +248,7 @@ class Fetcher:
                 status=body.status,
                 received=body.received,
                 seconds=self._clock.seconds() - begin,
-                error="" if failed is None else str(failed),
-                reason=None if failed is None else failed.reason,
-                unsent=failed is not None and failed.unsent,
-                request_id="" if failed is None else failed.request_id,
-                cure="" if failed is None else failed.cure,
+                error=copy(failed),  # without a traceback, and as it is now
             )
             self._on_attempt(attempt)
             self.log.debug(
@@ -261,7 +258,7 @@ class Fetcher:
                 status=attempt.status,
                 bytes=attempt.received,
                 duration_seconds=round(attempt.seconds, 3),
-                error=attempt.error,
+                error=failed or "",
             )
 
     async def _exchange(self, path: str, token: Token, body: BodyReceiver) -> bytes:

@@ -24,7 +24,7 @@ from api_exporter.demo.server import DEMO_TOKEN
 from api_exporter.ports import Attempt
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import SWITCH_INTERVAL, AccountCompute, ComputeThread
-from api_exporter.refresh.network import AccountNetwork, NetworkOptions
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.refresh.request_plans import RequestPlan
 from api_exporter.settings import environment
 from api_exporter.subjects import watch
@@ -80,7 +80,7 @@ class Exporter:
             clocks=Clocks(reactor, time.monotonic, random.random, ""),
             registry=CollectorRegistry(),
             compute=compute,
-            options=NetworkOptions(detail=checked.peer_detail),
+            settings=checked,
         )
         watch.update_findings = _keep_findings  # type: ignore[assignment]
         sys.setswitchinterval(SWITCH_INTERVAL)

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
+from api_exporter.ports import UpstreamError
 from api_exporter.refresh.budget import (
     MAX_PAUSE,
     MAX_RATE,
@@ -205,10 +206,11 @@ class EstimateTests(SynchronousTestCase):
     def test_attempts(self) -> None:
         """Each retry counts, except for one that never reached the upstream."""
         first, second = (attempt(status=503, number=number) for number in (1, 2))
+        unsent = UpstreamError("connect", "lost", unsent=True)
         for attempts, opens in (
             ([first], 15.0),
             ([first, second], 25.0),
-            ([first, replace(second, unsent=True)], 15.0),
+            ([first, replace(second, error=unsent)], 15.0),
         ):
             budget = Budget()
             budget.record_429(asked(budget, 0.0), 0.0, None)  # so six a minute

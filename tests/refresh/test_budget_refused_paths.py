@@ -10,7 +10,7 @@ from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh.budget import MAX_REFUSED, RefusedPaths
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.subjects.table import COLLECTORS
-from tests.parts import attempt, clocks_of, request_plan
+from tests.parts import account_settings, attempt, clocks_of, request_plan
 
 
 class BucketTests(SynchronousTestCase):
@@ -80,6 +80,7 @@ class WeakRole(AccountNetwork):
         self.refused: list[tuple[float, str]] = []
         self.readable = {"api/peers"}
         super().__init__(
+            settings=account_settings(),
             fetch=self.answer,
             plan=request_plan(tuple(c.name for c in COLLECTORS)),
             clocks=clocks_of(self.clock),

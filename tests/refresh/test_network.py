@@ -136,7 +136,7 @@ class NetworkTests(SynchronousTestCase):
         bench = Bench("peers", "account", accounts=b'[{"id":"a"}]').start()
         bench.replies["accounts"] = former = Deferred[bytes]()
         bench.advance(310)
-        bench.on_token_changed()
+        bench.refresher.on_token_changed()
         bench.replies["peers"] = b'[{"id":"p2"}]'
         bench.advance(40)
         bench.replies["accounts"] = newest = Deferred[bytes]()
@@ -152,8 +152,9 @@ class NetworkTests(SynchronousTestCase):
     def test_failed_attempt(self) -> None:
         """A failed attempt for the peers is a failure before the refresh ends."""
         bench = Bench("peers").start()
-        lost = {"started": bench.now(), "error": "lost", "reason": "connect"}
-        bench.count_attempt(attempt("api/peers", None, **lost))
+        lost = UpstreamError("connect", "lost")
+        failed = attempt("api/peers", None, started=bench.now(), error=lost)
+        bench.count_attempt(failed)
         peers = bench.states["peers"]
         self.assertIs(False, peers.up)
         assert peers.error is not None

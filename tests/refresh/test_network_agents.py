@@ -11,10 +11,16 @@ from twisted.internet.task import Clock, deferLater
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.ports import ResponseBody, UpstreamError
-from api_exporter.refresh.network import AccountNetwork, NetworkOptions
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES
 from tests.bodies import recorded
-from tests.parts import CURRENT_USER, SERVICE_USER, clocks_of, request_plan
+from tests.parts import (
+    CURRENT_USER,
+    SERVICE_USER,
+    account_settings,
+    clocks_of,
+    request_plan,
+)
 
 NOON = datetime(2026, 11, 22, 12, 0, 30, tzinfo=UTC).timestamp()
 MINUTE, HOUR = 60, 3600
@@ -62,7 +68,7 @@ class Agents(AccountNetwork):
             ),
             clocks=clocks_of(self.clock, lambda: begin + self.clock.seconds()),
             registry=self.registry,
-            options=NetworkOptions(metrics_max_age=max_age),
+            settings=account_settings(metrics_max_age=max_age),
         )
         self.startService()
         self.advance(2)

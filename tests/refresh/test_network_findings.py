@@ -16,7 +16,7 @@ from api_exporter.refresh.network import AccountNetwork
 from api_exporter.settings import parsers
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RESOURCES
 from tests.administrator import WORLDS, Record, World, body
-from tests.parts import clocks_of, request_plan
+from tests.parts import account_settings, clocks_of, request_plan
 
 PATHS = {resource.path: resource.name for resource in RESOURCES}
 OTHERS = dict.fromkeys(RESOURCE_BY_NAME.keys() - WORLDS[0].keys(), OFF)
@@ -42,6 +42,7 @@ class Working(AccountNetwork):
         self.odd: dict[str, Deferred[ResponseBody]] = {}
         self.clock = Clock()
         super().__init__(
+            settings=account_settings(),
             fetch=self.fetch,
             plan=request_plan(parsers.collectors("default"), OTHERS),
             clocks=clocks_of(self.clock, lambda: 1_800_000_000 + self.clock.seconds()),

@@ -18,7 +18,7 @@ from api_exporter.netbird.resources import OFF, PROBE_PATH
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
 from api_exporter.refresh.budget import SLOTS, Budget
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.refresh.network import AccountNetwork, NetworkOptions
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.refresh.pipeline import Log
 from api_exporter.refresh.refresher import WITHDRAWAL_RETRY
 from api_exporter.refresh.request_plans import RequestPlan
@@ -26,7 +26,7 @@ from api_exporter.refresh.transitions import Event, Failed, Read
 from api_exporter.subjects.table import RESOURCES, selection
 from api_exporter.upstream.refusal import response_error
 from tests.logbook import logbook
-from tests.parts import DelayedCompute, clocks_of
+from tests.parts import DelayedCompute, account_settings, clocks_of
 
 Reply = bytes | UpstreamError | Deferred[bytes]
 
@@ -254,8 +254,8 @@ class Bench(AccountNetwork):
             registry=self.registry,
             test_connection=test_connection,
             compute=compute,
-            options=NetworkOptions(
-                important_groups=important_groups, detail=metric_filter.detail
+            settings=account_settings(
+                important_groups=important_groups, peer_detail=metric_filter.detail
             ),
             logs=logs or {},
         )
@@ -528,14 +528,14 @@ class RefresherTests(SynchronousTestCase):
         bench = Bench(test_connection=Deferred[None]).start()
         self.assertEqual(["peers"], bench.asked)
         for path in ("api/peers", "api/elsewhere"):
-            bench.on_silent(path)
+            bench.refresher.mark_silent(path)
             bench.advance(0)
             self.assertEqual(["peers"], bench.asked)
-        bench.on_silent(PROBE_PATH)
+        bench.refresher.mark_silent(PROBE_PATH)
         bench.advance(0)
         self.assertIs(True, bench.states["groups"].up)
         bench.stopService()
-        bench.on_silent(PROBE_PATH)
+        bench.refresher.mark_silent(PROBE_PATH)
         self.assertEqual([], bench.clock.getDelayedCalls())
 
     def test_stop(self) -> None:

@@ -51,8 +51,7 @@ class Recorded(States):
 
 
 def failed(path: str, at: float) -> Attempt:
-    fields = {"started": at, "error": str(DOWN), "reason": DOWN.reason}
-    return attempt(path, None, received=0, **fields)
+    return attempt(path, None, received=0, started=at, error=DOWN)
 
 
 class AccountTelemetryTests(SynchronousTestCase):

@@ -15,7 +15,7 @@ from api_exporter.refresh.network import AccountNetwork
 from api_exporter.web.context import TTL
 from api_exporter.web.metrics import Metrics
 from tests.exposition.test_negotiation import PROMETHEUS_3, answer
-from tests.parts import clocks_of, request_plan, site_context
+from tests.parts import account_settings, clocks_of, request_plan, site_context
 from tests.web.served import ServedTestCase, header
 
 FAMILY = (
@@ -28,6 +28,7 @@ FAMILY = (
 def unread(clock: Clock, *collectors: str) -> AccountNetwork:
     """Return a network that is never refreshed."""
     return AccountNetwork(
+        settings=account_settings(),
         fetch=lambda *_: fail(NotImplementedError()),
         plan=request_plan(collectors),
         clocks=clocks_of(clock),

@@ -12,12 +12,19 @@ from api_exporter.collectors.collector import EVERYTHING, MetricFilter
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
 from api_exporter.refresh.budget import Budget
 from api_exporter.refresh.compute import compute_at_once
-from api_exporter.refresh.network import AccountNetwork, NetworkOptions
+from api_exporter.refresh.network import AccountNetwork
 from api_exporter.web.lookup import NewestTable
 from api_exporter.web.tree import tree
 from simulation.company.network import SimulatedNetwork
 from tests.bodies import body as made_up
-from tests.parts import CURRENT_USER, attempt, clocks_of, request_plan, site_context
+from tests.parts import (
+    CURRENT_USER,
+    account_settings,
+    attempt,
+    clocks_of,
+    request_plan,
+    site_context,
+)
 
 NOON = 1_800_014_400.0
 URL = "https://netbird.example"
@@ -78,10 +85,10 @@ class Watched(AccountNetwork):
             plan=request_plan(collectors, metric_filter=metric_filter, budget=budget),
             clocks=clocks_of(self.clock, self.now, name),
             registry=CollectorRegistry(),
-            options=NetworkOptions(
-                url=URL,
-                detail=metric_filter.detail,
-                personal=personal,
+            settings=account_settings(
+                upstream_api_url=URL,
+                peer_detail=metric_filter.detail,
+                expose_personal_data=personal,
                 important_groups=important_groups,
             ),
         )
@@ -122,8 +129,7 @@ class Watched(AccountNetwork):
             started=self.now(),
             received=len(body),
             seconds=seconds,
-            error=str(fault or ""),
-            reason=None if fault is None else fault.reason,
+            error=fault,
         )
 
         def answer() -> None:

@@ -215,8 +215,8 @@ class Status(LivePage):
             samples=samples,
             chart=chart(samples, self.now() - network.attention.last.started_at),
             strip=strip(network.history.severities(self.now())),
-            note=network.intervals_note,
-            collectors=network.collectors,
+            note=network.plan.intervals_note,
+            collectors=network.selection.collectors,
             series=network.pages.series(),
             lengths=network.pages.lengths(),
             requests=[*_requests(network)],
@@ -252,7 +252,7 @@ def _requests(network: AccountNetwork) -> Iterator[tuple[Attempt, VerdictWord, s
     """Yield the newest requests first. An error is not repeated."""
     shown = ""
     for attempt in reversed(network.telemetry.recent):
-        problem = attempt.error
+        problem = str(attempt.error or "")
         word: VerdictWord = "critical" if problem else "ok"
         if attempt.path == PROBE_PATH and attempt.status is not None:
             word, problem = "unknown", "Connection test: any response is good."

@@ -7,6 +7,8 @@ from hashlib import sha256
 from typing import Any
 from xml.etree import ElementTree as ET
 
+from msgspec.structs import replace
+
 from api_exporter.collectors.collector import MetricFilter
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.report.words import NO_PROBLEM
@@ -190,7 +192,8 @@ class StatusTests(ServedTestCase):
         """A note below the table shows the lengthened intervals."""
         words = "refresh intervals are lengthened to fit 120 requests a minute"
         self.assertNotIn("lengthened", self.page())
-        self.watched.intervals_note = words
+        plan = self.watched.plan
+        self.watched.plan = replace(plan, intervals_note=words)
         self.watched.advance(2)
         self.assertIn(f"R{words[1:]}.", self.page())
 
@@ -303,9 +306,12 @@ class StatusTests(ServedTestCase):
 
     def test_no_answer(self) -> None:
         """A missing response is shown; for the connection test any response is good."""
-        absent = "404: the NetBird API does not have this path"
+        absent = UpstreamError(
+            "not_found", "404: the NetBird API does not have this path"
+        )
         self.attempt("api/health", status=404, error=absent)
-        self.attempt("api/peers", status=None, error="no connection")
+        lost = UpstreamError("connect", "no connection")
+        self.attempt("api/peers", status=None, error=lost)
         text = self.text()
         self.assertIn("any response is good", text)
         self.assertNotIn("does not have this path", text)
