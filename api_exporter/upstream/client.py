@@ -15,7 +15,7 @@ from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader, TokenSource
 from api_exporter.upstream.agent import UpstreamAgent
 from api_exporter.upstream.body import BodyMemory
-from api_exporter.upstream.fetcher import Fetcher, FetchOptions
+from api_exporter.upstream.fetcher import Fetcher
 from api_exporter.upstream.tls_policy import (
     MakePolicy,
     TlsPolicy,
@@ -53,14 +53,14 @@ class Client(Service):
     ) -> None:
         self._log = clocks.logger(log)
         self._url = settings.upstream_api_url
-        self.proxy_selection = route = settings.proxy_selection
+        self.proxy_selection = settings.proxy_selection
         self.tls_policy = make_policy(
             settings.upstream_ca_file, settings.client_certificate, clocks.now
         )
         self.server_certificate: UpstreamCertificate | None = None
         self._agent = UpstreamAgent(
             reactor,
-            proxy=route.proxy,
+            proxy=settings.proxy_selection.proxy,
             policy=self.tls_policy,
             timeout=settings.http_timeout,
             on_certificate=self._on_certificate,
@@ -74,16 +74,7 @@ class Client(Service):
         self.fetcher = Fetcher(
             agent=self._agent,
             token=self.token,
-            options=FetchOptions(
-                url=settings.upstream_api_url,
-                timeout=settings.http_timeout,
-                attempts=settings.api_retry_attempts,
-                route=str(route),
-                secrets=tuple(s.reveal() for s in route.proxy.secrets)
-                if route.proxy
-                else (),
-                account=settings.upstream_account or "",
-            ),
+            settings=settings,
             clocks=clocks,
             on_attempt=on_attempt,
             body_memory=body_memory,

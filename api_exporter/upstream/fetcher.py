@@ -10,7 +10,6 @@ from http.cookiejar import CookieJar
 from typing import Any, cast
 
 from hyperlink import EncodedURL
-from msgspec import Struct
 from treq.client import HTTPClient
 from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.task import deferLater
@@ -23,6 +22,7 @@ from api_exporter.clocks import Clocks
 from api_exporter.netbird.bodies import unpack
 from api_exporter.netbird.resources import PROBE_PATH
 from api_exporter.ports import Attempt, Jitter, Reason, ResponseBody, UpstreamError
+from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import Token, TokenSource
 from api_exporter.subjects.table import MAX_BODY_BYTES
 from api_exporter.upstream import failures
@@ -105,33 +105,13 @@ class _NoCookies(CookieJar):
         """Ignore cookies; see CookieJar."""
 
 
-class FetchOptions(Struct, frozen=True, kw_only=True):
-    """Options of all requests.
-
-    Attributes:
-        timeout: seconds for an attempt, from connecting to the end of the body.
-        attempts: attempts of one fetch, the first included.
-        longest_body: bytes, both packed and unpacked.
-        route: the proxy or direct connection, in words for log lines.
-        secrets: texts besides the token that messages must not repeat.
-        account: the account to request, if the token may read several; "" for its own.
-    """
-
-    url: str
-    timeout: float
-    attempts: int
-    longest_body: int = LONGEST_BODY_BYTES
-    route: str
-    secrets: tuple[str, ...] = ()
-    account: str
-
-
 class Fetcher:
     """Fetches bodies. It follows no redirect: the token must not reach another host.
 
     Args:
         agent: repeats a request only if its kept connection had been closed.
         token: called at each attempt; it may return a new token.
+        longest_body: bytes, both packed and unpacked.
         body_memory: shared by all clients of the process.
         on_silent: called with the path of a request that has no response header yet.
     """
@@ -143,9 +123,10 @@ class Fetcher:
         *,
         agent: IAgent,
         token: TokenSource,
-        options: FetchOptions,
+        settings: AccountSettings,
         clocks: Clocks,
         on_attempt: Callable[[Attempt], None],
+        longest_body: int = LONGEST_BODY_BYTES,
         body_memory: BodyMemory | None = None,
         on_silent: Callable[[str], object] = lambda _: None,
     ) -> None:
@@ -153,7 +134,8 @@ class Fetcher:
         self.log = clocks.logger(self.log)
         self._http = HTTPClient(GzipAgent(agent), cast("Any", _NoCookies()))
         self._token = token
-        self._options = options
+        self._settings = settings
+        self._longest_body = longest_body
         self._clock, self._now, self._jitter = clocks.clock, clocks.now, clocks.jitter
         self._on_attempt = on_attempt
         self._body_memory = body_memory or BodyMemory()
@@ -178,7 +160,7 @@ class Fetcher:
         self, path: str, retry_seconds: float, is_cancelled: Callable[[], bool]
     ) -> ResponseBody:
         retry_until = self._clock.seconds() + retry_seconds
-        deadline = timeout = self._options.timeout
+        deadline = timeout = self._settings.http_timeout
         number, was_sent = 1, False
         token = self._token()
         while True:
@@ -195,7 +177,8 @@ class Fetcher:
                 was_sent |= not error.unsent
                 error.unsent = not was_sent
                 used_token, token = token, self._token()
-                retryable, max_attempts = error.retryable, self._options.attempts
+                retryable = error.retryable
+                max_attempts = self._settings.api_retry_attempts
                 if error.reason == "auth" and used_token.reveal() != token.reveal():
                     # A new token justifies a second attempt.
                     retryable, max_attempts = True, max(2, max_attempts)
@@ -212,13 +195,13 @@ class Fetcher:
     async def log_reachability(self) -> None:
         """Log whether the NetBird API responds at all."""
         body, problem = BodyReceiver(self._body_memory), ""
-        timeout = self._options.timeout
+        timeout = self._settings.http_timeout
         try:
             await self._attempt(PROBE_PATH, 1, self._token(), timeout, body)
         except UpstreamError as error:
             if body.status is None or error.reason == "proxy_auth":
                 problem = str(error)
-        url, route = self._options.url, self._options.route
+        url, route = self._settings.upstream_api_url, self._settings.proxy_selection
         if problem:
             text = "cannot reach the NetBird API at {url}, {route}: {error}"
             self.log.warn(text, url=url, route=route, error=problem)
@@ -262,9 +245,9 @@ class Fetcher:
             )
 
     async def _exchange(self, path: str, token: Token, body: BodyReceiver) -> bytes:
-        account, sent_at = self._options.account, self._now()
+        account, sent_at = self._settings.upstream_account or "", self._now()
         query = account and f"{'&' if '?' in path else '?'}account={account}"
-        address = f"{self._options.url}/{path}{query}"
+        address = f"{self._settings.upstream_api_url}/{path}{query}"
         silence = self._clock.callLater(SILENT_SECONDS, self._on_silent, path)
         try:
             response = await self._http.get(
@@ -294,15 +277,14 @@ class Fetcher:
                 secrets=self._secrets(token),
             )
         self._check_clock(date(response.headers), sent_at, self._now())
-        limit = min(
-            self._options.longest_body,
-            MAX_BODY_BYTES.get(path, self._options.longest_body),
-        )
+        limit = min(self._longest_body, MAX_BODY_BYTES.get(path, self._longest_body))
         problem = failures.headers_error(response.headers) if response.length else None
         return await body.receive(response, limit, problem)
 
     def _secrets(self, token: Token) -> tuple[str, ...]:
-        return (token.reveal(), *self._options.secrets)
+        proxy = self._settings.proxy_selection.proxy
+        secrets = (token, *(proxy.secrets if proxy else ()))
+        return tuple(secret.reveal() for secret in secrets)
 
     def _check_clock(self, dated_at: float | None, sent_at: float, now: float) -> None:
         """Log once that the clocks differ: this machine's decides when a day ends.

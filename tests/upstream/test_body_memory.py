@@ -21,10 +21,10 @@ from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.settings.token import Token
 from api_exporter.upstream import body as bodies
 from api_exporter.upstream.body import BodyMemory
-from api_exporter.upstream.fetcher import Fetcher, FetchOptions
+from api_exporter.upstream.fetcher import Fetcher
 from tests import tries
 from tests.memory_reactor import MemoryReactorClock
-from tests.parts import clocks_of
+from tests.parts import account_settings, clocks_of
 
 MIB = 1024 * 1024
 READ = 64 * 1024
@@ -70,14 +70,8 @@ class Server:
             token=lambda: Token("secret"),
             on_attempt=lambda _: None,
             body_memory=memory,
-            options=FetchOptions(
-                url="http://upstream.example",
-                timeout=timeout,
-                attempts=1,
-                longest_body=ALL,
-                route="direct",
-                account="",
-            ),
+            longest_body=ALL,
+            settings=account_settings(http_timeout=timeout, api_retry_attempts=1),
             clocks=clocks_of(clock),
         )
         self.fetched: Deferred[ResponseBody] = upstream.fetch("api/peers", 0.0)

@@ -23,10 +23,10 @@ from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
 from api_exporter.subjects.table import MAX_BODY_BYTES
 from api_exporter.upstream.advice import advice
-from api_exporter.upstream.fetcher import Fetcher, FetchOptions
+from api_exporter.upstream.fetcher import Fetcher
 from tests.logbook import logbook
 from tests.memory_reactor import MemoryReactorClock
-from tests.parts import clocks_of
+from tests.parts import account_settings, clocks_of
 from tests.scripted import Answer, ScriptedApi, says, silence, stall
 
 TIMEOUT = 30.0
@@ -78,13 +78,12 @@ class Bench:
             token=token,
             on_attempt=self.seen.append,
             on_silent=self.silent.append,
-            options=FetchOptions(
-                url=url,
-                timeout=TIMEOUT,
-                attempts=attempts,
-                longest_body=longest_body,
-                route="direct",
-                account=account or "",
+            longest_body=longest_body,
+            settings=account_settings(
+                upstream_api_url=url,
+                http_timeout=TIMEOUT,
+                api_retry_attempts=attempts,
+                upstream_account=account,
             ),
             clocks=clocks_of(self.clock, lambda: 1_799_999_901 + self.clock.seconds()),
         )
@@ -345,13 +344,7 @@ class FetchTests(SynchronousTestCase):
             agent=Agent(reactor),
             token=lambda: Token(SECRET),
             on_attempt=lambda _: None,
-            options=FetchOptions(
-                url="http://upstream.example",
-                timeout=TIMEOUT,
-                attempts=3,
-                route="direct",
-                account="",
-            ),
+            settings=account_settings(),
             clocks=clocks_of(reactor),
         )
         fetched = upstream.fetch("api/peers", 60.0)
