@@ -1,13 +1,12 @@
 """Settings that change while the program runs: SIGHUP reads all of them again."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
 from msgspec import Struct
 from msgspec.structs import replace
-from twisted.internet.defer import Deferred, maybeDeferred
+from twisted.internet.defer import Deferred
 from twisted.logger import Logger
-from twisted.python.failure import Failure
 
 from api_exporter.accounts import AccountSet
 from api_exporter.netbird.resources import OFF
@@ -30,41 +29,36 @@ _OTHER_ACCOUNTS = {"ACCOUNTS_DIR", "SHARD"}
 
 _ACCOUNTS_STAY = "; until then, all accounts stay as they are"
 
-ReadSettings = Callable[[], Settings | Deferred[Settings]]
-"""Reads all settings, at once or in a thread."""
+ReadSettings = Callable[[], Awaitable[Settings]]
+"""Reads all settings, in a thread: files may be on a disk that hangs."""
 
 
-class LiveSettings:
+class LiveSettings(Struct, kw_only=True):
     """The settings in use. A mistake in the new ones leaves all as they are.
 
-    Args:
-        read: reads all settings; the result, or its Deferred's, may be a
-            ConfigurationError.
+    Attributes:
+        read: reads all settings; it may raise ConfigurationError.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        read: ReadSettings,
-        *,
-        accounts: AccountSet,
-        set_log_level: Callable[[str], None],
-        on_changed: Callable[[], None],
-    ) -> None:
-        self._settings = settings
-        self._read = read
-        self._accounts = accounts
-        self._set_log_level = set_log_level
-        self._on_changed = on_changed
+    settings: Settings
+    read: ReadSettings
+    accounts: AccountSet
+    set_log_level: Callable[[str], None]
+    on_changed: Callable[[], None]
 
     def reload(self) -> None:
         """Read and apply the settings, and log what changes: names, never values."""
-        reading = maybeDeferred(self._read)
-        reading.addCallbacks(self._apply, _log_mistakes)
-        reading.addErrback(partial(log.failure, "internal error in a reload"))
+        reloading = Deferred.fromCoroutine(self._reload())
+        reloading.addErrback(partial(log.failure, "internal error in a reload"))
 
-    def _apply(self, read: Settings) -> Deferred[None]:
-        before, (after, fixed) = self._settings, applicable(self._settings, read)
+    async def _reload(self) -> None:
+        try:
+            read = await self.read()
+        except ConfigurationError as error:
+            why = "; ".join(error.problems)
+            log.error("{error}; the previous settings stay in use", error=why)  # noqa: TRY400 - a line
+            return
+        before, (after, fixed) = self.settings, applicable(self.settings, read)
         if fixed:
             log.warn(
                 "{names}: a change needs a restart{accounts}",
@@ -72,22 +66,10 @@ class LiveSettings:
                 accounts="" if _OTHER_ACCOUNTS.isdisjoint(fixed) else _ACCOUNTS_STAY,
             )
         log.info("reloaded settings: {changes}", changes=describe(before, after))
-        self._settings = after
-        self._set_log_level(after.log_level)
-        return Deferred.fromCoroutine(self._accounts.change(after)).addCallback(
-            self._changed
-        )
-
-    def _changed(self, changed: bool) -> None:
-        if changed:
-            self._on_changed()
-
-
-def _log_mistakes(failure: Failure) -> None:
-    failure.trap(ConfigurationError)
-    assert isinstance(failure.value, ConfigurationError)
-    why = "; ".join(failure.value.problems)
-    log.error("{error}; the previous settings stay in use", error=why)
+        self.settings = after
+        self.set_log_level(after.log_level)
+        if await self.accounts.change(after):
+            self.on_changed()
 
 
 def applicable(running: Settings, read: Settings) -> tuple[Settings, list[str]]:

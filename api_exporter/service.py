@@ -94,7 +94,6 @@ def makeService(options: Options) -> MultiService:
 
 
 def _reader(options: Options, reactor: PosixReactorBase) -> ReadSettings:
-    """Return a reader in a thread: files may be on a disk that hangs."""
     load = partial(loader.load, options, {}, reload=True)
     thread = daemon_threads(1, "settings")
     return partial(deferToThreadPool, reactor, thread, load)
@@ -245,8 +244,8 @@ def assemble(
     if read is not None:
         on_changed = partial(_on_changed, settings, networks, site, notifier)
         live = LiveSettings(
-            settings,
-            read,
+            settings=settings,
+            read=read,
             accounts=accounts,
             set_log_level=set_log_level,
             on_changed=on_changed,

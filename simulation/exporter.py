@@ -2,14 +2,13 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
+from twisted.internet.defer import Deferred, DeferredList, execute, maybeDeferred
 
 from api_exporter.account import Account
 from api_exporter.accounts import AccountSet
 from api_exporter.daemon.systemd import Notifier
-from api_exporter.live import ReadSettings
 from api_exporter.service import Configuration, assemble
-from api_exporter.settings.definitions import AccountSettings
+from api_exporter.settings.definitions import AccountSettings, Settings
 from api_exporter.telemetry.process import LagMeter
 from simulation.machine import Machine
 
@@ -36,7 +35,7 @@ class RunningExporter:
         machine: Machine,
         configured: Configuration,
         *,
-        read: ReadSettings,
+        read: Callable[[], Settings],
         small_bytes: int,
         now: Callable[[], float],
         jitter: Callable[[], float],
@@ -51,7 +50,7 @@ class RunningExporter:
             compute=machine.compute,
             small_bytes=small_bytes,
             dropped=lambda: 0,
-            read=read,
+            read=lambda: execute(read),
             now=now,
             jitter=jitter,
         )

@@ -9,7 +9,6 @@ from socket import AF_UNIX, SOCK_DGRAM, socket
 from typing import Any
 
 from twisted.internet.address import IPv4Address
-from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
@@ -116,7 +115,7 @@ class LiveTestCase(SynchronousTestCase):
         text = "".join(f"{key}='{value}'\n" for key, value in lines.items())
         (self.folder / f"{name}.conf").write_text(text)
 
-    def read(self) -> Settings | Deferred[Settings]:
+    def read(self) -> Settings:
         return read_settings(self.environ)
 
     def start(self, small_bytes: int = 0, seconds: float = 50.0) -> None:
@@ -124,7 +123,7 @@ class LiveTestCase(SynchronousTestCase):
         self.exporter = RunningExporter(
             self.machine,
             Configuration(read_settings(self.environ), None, None),
-            read=lambda: self.read(),  # noqa: PLW0108 - a test replaces it
+            read=self.read,
             now=lambda: NOW + self.machine.seconds(),
             jitter=lambda: 0.5,
             small_bytes=small_bytes,

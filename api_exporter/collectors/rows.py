@@ -4,7 +4,7 @@ A row is for objects of one kind, each of which may have a sample in the family.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from itertools import chain
 from operator import attrgetter
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from api_exporter.exposition import text
 from api_exporter.exposition.rendering import PerRecordFamily
-from api_exporter.exposition.text import Family, Inputs, Labels, Metric, Sample
+from api_exporter.exposition.text import Family, Labels, Metric, Sample
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.members import Named
 from api_exporter.netbird.resources import Resource
@@ -63,13 +63,7 @@ class FamilyContext:
         self.inventory = inventory
         self._joins: dict[object, Any] = {}
         self._objects: dict[object, Objects[Any]] = {}
-        self._inputs_keys: dict[tuple[str, ...], Inputs] = {}
-
-    def inputs_key(self, needs: tuple[str, ...]) -> Inputs:
-        """Return the inputs_key of these resources, which most families share."""
-        if needs not in self._inputs_keys:
-            self._inputs_keys[needs] = self.inventory.inputs_key(needs)
-        return self._inputs_keys[needs]
+        self.inputs_key = cache(inventory.inputs_key)  # most families share one
 
     def join(self, join: Join[T]) -> T:
         """Return the result of a join, which is computed once."""

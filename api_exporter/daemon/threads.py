@@ -1,6 +1,7 @@
 """Daemon threads. The process does not wait for them at its end: they may hang."""
 
 from collections.abc import Callable
+from functools import partial
 from socket import EAI_MEMORY, EAI_SYSTEM, gaierror, getaddrinfo
 from threading import Thread
 from typing import Any
@@ -27,6 +28,7 @@ class DaemonThreadPool(ThreadPool):
     """
 
     threadFactory = _DaemonThread  # noqa: N815 - the name is Twisted's
+    no_thread: Callable[[str], Exception] = MemoryError
 
     def callInThreadWithCallback(  # noqa: N802 - Twisted's name
         self,
@@ -41,15 +43,11 @@ class DaemonThreadPool(ThreadPool):
             self.threads[:] = [thread for thread in self.threads if thread.ident]
             if onResult is None:
                 raise
-            onResult(False, Failure(self._failure(str(error))))
-
-    def _failure(self, message: str) -> Exception:
-        return MemoryError(message)
+            onResult(False, Failure(self.no_thread(str(error))))
 
 
 class _NameThreads(DaemonThreadPool):
-    def _failure(self, message: str) -> Exception:
-        return gaierror(EAI_MEMORY, message)
+    no_thread = partial(gaierror, EAI_MEMORY)
 
 
 def _look_up(

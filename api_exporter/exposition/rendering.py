@@ -36,7 +36,6 @@ class PerRecordFamily(Family, Generic[R]):
     """A family in which each record has one sample or none.
 
     Args:
-        labelled: returns the labels of a record.
         value: returns None for a record without a sample.
         given: all other values on which a line depends, besides its record.
     """
@@ -109,9 +108,6 @@ class RenderedFamily(Struct, frozen=True, gc=False):
         return dict(zip(map(id, self.records), chain.from_iterable(lines), strict=True))
 
 
-NO_FAMILY = RenderedFamily()
-
-
 class RenderedPage(Struct, frozen=True, gc=False):
     """The families of a collector by name, in their order."""
 
@@ -152,7 +148,7 @@ def render_page(
     """
     page: dict[str, RenderedFamily] = {}
     for family in families:
-        rendered = before.families.get(family.metric.name, NO_FAMILY)
+        rendered = before.families.get(family.metric.name, RenderedFamily())
         if not isinstance(family, UnchangedFamily):
             rendered = _rendered(family, rendered, max_bytes)
         max_bytes -= sum(len(piece.text) for piece in rendered.page)

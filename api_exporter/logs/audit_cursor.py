@@ -56,7 +56,33 @@ class AuditCursor(LogCursor, frozen=True, kw_only=True):
     former: dict[str, str] = field(default_factory=dict)
 
     def new(self, page: Page, _: int) -> NewRows:
-        return new_events(self, page)
+        """Return the new events of a whole list."""
+        events, recent = page.rows, self.recent
+        if not events or not recent:
+            return NewRows(self, [e for e in events if not _has(self.former, e)])
+        highest = max(map(int, recent))
+        if events[0].number > highest:
+            if len(events) + len(page.unreadable) < MAX_EVENTS:
+                return NewRows(self, events)
+            return NewRows(
+                replace(self, recent={}, former=recent),
+                events,
+                f"NetBird lists only the newest {len(events)} events. The last written"
+                f" event is {highest}: later events before {events[0].number} are lost",
+            )
+        known = [event for event in events if event.id in recent]
+        is_continued = known and all(_has(recent, e) for e in known)
+        if events[-1].number < highest or not is_continued:
+            return _after_restart(self, events, highest)
+        start = bisect_right(events, self.floor, key=attrgetter("number"))
+        return NewRows(
+            self,
+            [
+                event
+                for event in events[start:]
+                if event.id not in recent and not _has(self.former, event)
+            ],
+        )
 
     def with_(self, keys: Iterable[RowKey]) -> "AuditCursor":
         newest, recent = self.newest, dict(self.recent)
@@ -72,37 +98,6 @@ class AuditCursor(LogCursor, frozen=True, kw_only=True):
     def after_loss(self, keys: Sequence[RowKey]) -> "AuditCursor":
         cursor = self.with_(keys)
         return replace(cursor, floor=max(map(int, cursor.recent), default=-1))
-
-
-def new_events(cursor: AuditCursor, page: Page) -> NewRows:
-    """Return the new events of a whole list."""
-    events = page.rows
-    if not events or not cursor.recent:
-        return NewRows(cursor, [e for e in events if not _has(cursor.former, e)])
-    recent = cursor.recent
-    highest = max(map(int, recent))
-    if events[0].number > highest:
-        if len(events) + len(page.unreadable) < MAX_EVENTS:
-            return NewRows(cursor, events)
-        return NewRows(
-            replace(cursor, recent={}, former=recent),
-            events,
-            f"NetBird lists only the newest {len(events)} events. The last written"
-            f" event is {highest}: later events before {events[0].number} are lost",
-        )
-    known = [event for event in events if event.id in recent]
-    is_continued = known and all(_has(recent, e) for e in known)
-    if events[-1].number < highest or not is_continued:
-        return _after_restart(cursor, events, highest)
-    start = bisect_right(events, cursor.floor, key=attrgetter("number"))
-    return NewRows(
-        cursor,
-        [
-            event
-            for event in events[start:]
-            if event.id not in recent and not _has(cursor.former, event)
-        ],
-    )
 
 
 def _after_restart(cursor: AuditCursor, events: list[LogRow], highest: int) -> NewRows:

@@ -77,6 +77,7 @@ class Position(LogCursor, frozen=True, kw_only=True):
         is_lost: whether the loss of the last read rows has been noticed.
     """
 
+    skips_backlog: ClassVar[bool] = False
     rows: ClassVar[str] = "rows of the access log"
     row: ClassVar[str] = "row of the access log"
     key = staticmethod(row_key)
@@ -101,7 +102,25 @@ class Position(LogCursor, frozen=True, kw_only=True):
         return max(self.known.values(), default=self.start)
 
     def new(self, page: Page, now: int) -> NewRows:
-        return new_rows(self, page, now)
+        """Return the new rows of a page, and the next position."""
+        rows = [(nanoseconds(row.timestamp), row) for row in page.rows]
+        present = [(time, row) for time, row in rows if time <= now + MAX_AHEAD]
+        more = page.following_count if len(present) == len(rows) else 0
+        page_end = max((time for time, _ in present), default=self.newest)
+        if self.skips_backlog and more and page_end < now - COUNTED_AGE:
+            passed = [row for _, row in present if row.id not in self.known]
+            forward = self.starting_at(now)
+            return NewRows(forward, [], skipped=len(passed) + more)
+        new = [
+            row
+            for time, row in present
+            if time >= self.start and row.id not in self.known
+        ]
+        before, missed = _check(self, {row.id for _, row in present}, page_end, now)
+        after = before.with_(row.key for row in new)
+        after = _next(after, page_end=min(page_end, now), more=bool(more), now=now)
+        lag = max(0, now - page_end) / NANOSECONDS_PER_SECOND if more else 0.0
+        return NewRows(before, new, missed, after, lag)
 
     def with_(self, keys: Iterable[RowKey]) -> "Position":
         added = {id_: nanoseconds(timestamp) for id_, timestamp in keys}
@@ -121,32 +140,7 @@ class Position(LogCursor, frozen=True, kw_only=True):
 class CountedPosition(Position, frozen=True, kw_only=True):
     """The access log without lines: rows are only counted, and a backlog is skipped."""
 
-    def new(self, page: Page, now: int) -> NewRows:
-        return new_rows(self, page, now, skip_backlog=True)
-
-
-def new_rows(
-    position: Position, page: Page, now: int, *, skip_backlog: bool = False
-) -> NewRows:
-    """Return the new rows of a page, and the next position."""
-    rows = [(nanoseconds(row.timestamp), row) for row in page.rows]
-    present = [(time, row) for time, row in rows if time <= now + MAX_AHEAD]
-    more = page.following_count if len(present) == len(rows) else 0
-    page_end = max((time for time, _ in present), default=position.newest)
-    if skip_backlog and more and page_end < now - COUNTED_AGE:
-        passed = [row for _, row in present if row.id not in position.known]
-        forward = position.starting_at(now)
-        return NewRows(forward, [], skipped=len(passed) + more)
-    new = [
-        row
-        for time, row in present
-        if time >= position.start and row.id not in position.known
-    ]
-    position, missed = _check(position, {row.id for _, row in present}, page_end, now)
-    after = position.with_(row.key for row in new)
-    after = _next(after, page_end=min(page_end, now), more=bool(more), now=now)
-    lag = max(0, now - page_end) / NANOSECONDS_PER_SECOND if more else 0.0
-    return NewRows(position, new, missed, after, lag)
+    skips_backlog: ClassVar[bool] = True
 
 
 def _next(position: Position, *, page_end: int, more: bool, now: int) -> Position:

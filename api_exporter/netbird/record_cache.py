@@ -37,12 +37,12 @@ KnownRecords = Mapping[Hashable, Struct]
 NO_RECORDS: KnownRecords = MappingProxyType({})
 
 
-Fingerprint = Callable[[bytes], Hashable]
-"""A function of bytes. No attacker can find other bytes with the same fingerprint."""
-
-
-def fingerprint_function(seed: str | None, *, randomized: bool) -> Fingerprint:
+def fingerprint_function(
+    seed: str | None, *, randomized: bool
+) -> Callable[[bytes], Hashable]:
     """Return Python's own hash, the quickest, if its key is secret, else SHA-256.
+
+    So no attacker can find other bytes with the same fingerprint.
 
     Args:
         seed: PYTHONHASHSEED. Python calls its hash randomized with any seed but 0.

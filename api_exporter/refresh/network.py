@@ -105,7 +105,7 @@ class AccountNetwork(MultiService):
             now=clocks.now,
             clock=clocks.clock.seconds,
             important_groups=settings.important_groups,
-            thresholds=thresholds,
+            thresholds=thresholds or default_thresholds(),
             certificate_lifetimes=certificates,
         )
         self._register_gauges(registry)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from dataclasses import KW_ONLY, dataclass, field
 from itertools import chain, groupby, islice
 from math import inf
 from operator import attrgetter
@@ -152,46 +153,39 @@ class KeptFindings(Struct, frozen=True, kw_only=True):
     routes: Reach | None = None
 
 
+@dataclass
 class FindingsKeeper:
     """The findings of one account.
 
-    Args:
+    Attributes:
         clock: returns seconds of a clock that is never set.
     """
 
-    def __init__(
-        self,
-        inventory: Callable[[], Inventory],
-        *,
-        states: Mapping[str, ResourceState],
-        now: Now,
-        clock: Now,
-        important_groups: tuple[str, ...] = (),
-        thresholds: Thresholds | None = None,
-        certificate_lifetimes: CertificateLifetimes = lambda: (None, None),
-    ) -> None:
-        self._inventory = inventory
-        self._states = states
-        self._now = now
-        self._clock = clock
-        self._important_groups = important_groups
-        self._certificate_lifetimes = certificate_lifetimes
-        self.thresholds = thresholds or default_thresholds()
-        self.last = KeptFindings(started_at=now())
+    inventory: Callable[[], Inventory]
+    _: KW_ONLY
+    states: Mapping[str, ResourceState]
+    now: Now
+    clock: Now
+    important_groups: tuple[str, ...] = ()
+    thresholds: Thresholds = field(default_factory=default_thresholds)
+    certificate_lifetimes: CertificateLifetimes = lambda: (None, None)
+
+    def __post_init__(self) -> None:
+        self.last = KeptFindings(started_at=self.now())
 
     @property
     def found(self) -> FindingList:
         return self.last.found
 
     def snapshot(self) -> Snapshot:
-        server_certificate, client_certificate = self._certificate_lifetimes()
+        server_certificate, client_certificate = self.certificate_lifetimes()
         return Snapshot(
-            inventory=self._inventory(),
+            inventory=self.inventory(),
             thresholds=self.thresholds,
-            now=self._now(),
-            seconds=self._clock(),
-            states=MappingProxyType(dict(self._states)),
-            important_groups=self._important_groups,
+            now=self.now(),
+            seconds=self.clock(),
+            states=MappingProxyType(dict(self.states)),
+            important_groups=self.important_groups,
             server_certificate=server_certificate,
             client_certificate=client_certificate,
         )

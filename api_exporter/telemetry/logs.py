@@ -98,7 +98,7 @@ class AccessLogTelemetry(Collector):
 
     def __init__(self, registry: CollectorRegistry, *, writes: bool) -> None:
         lines = registry if writes else None
-        self._written = Counter(
+        self.written = Counter(
             "api_exporter_access_log_lines_written",
             "Number of rows of the access log written to ACCESS_LOG_FILE",
             registry=lines,
@@ -128,9 +128,6 @@ class AccessLogTelemetry(Collector):
 
     def collect(self) -> Iterable[Metric]:
         return self._families
-
-    def written(self, lines: int) -> None:
-        self._written(lines)
 
     def writable(self, _: bool) -> None:
         """Do nothing: the lag shows a failed write."""

@@ -56,7 +56,7 @@ class Discovery(AccountPage):
     def one(self, request: Request, network: AccountNetwork) -> bytes | int:
         try:
             parsed = parse_query(request.args, ("account",) if network.account else ())
-        except QueryError as error:
+        except ValueError as error:
             return error_line(request, 400, str(error))
         if reason := unknown(network, self.now()):
             return error_line(request, 503, reason)
@@ -124,12 +124,8 @@ _PORT = re.compile(r"[1-9][0-9]{0,4}")
 Arguments = Mapping[bytes, Sequence[bytes]]
 
 
-class QueryError(Exception):
-    """An invalid query; the message is one line that says what is valid."""
-
-
 def parse_query(arguments: Arguments, others: Sequence[str] = ()) -> Query:
-    """Return the checked query; raise QueryError.
+    """Return the checked query; raise ValueError with a line that says what is valid.
 
     Args:
         others: names of further parameters, which are ignored.
@@ -137,33 +133,33 @@ def parse_query(arguments: Arguments, others: Sequence[str] = ()) -> Query:
     for name in arguments:
         if _text(name) not in (*_PARAMETERS, *others):
             allowed = ", ".join((*others, *_PARAMETERS))
-            raise QueryError(
+            raise ValueError(
                 f"{_text(name)!r} is not allowed: the parameters are {allowed}"
             )
     ports = {_port(_text(value)) for value in arguments.get(b"port", ())}
     if not ports:
         given = [(name, value) for name in arguments for value in arguments[name]]
         line = f"/sd?{urlencode([*given, (b'port', b'9100')])}"
-        raise QueryError(
+        raise ValueError(
             f"port is missing: request {line} or another port of the targets"
         )
     if len(ports) > MAX_PORTS:
-        raise QueryError(
+        raise ValueError(
             f"{len(ports)} ports are not allowed: request at most {MAX_PORTS} at once"
         )
     groups = [_text(value) for value in arguments.get(b"group", ())]
     if "" in groups:
-        raise QueryError(
+        raise ValueError(
             "group: '' is not allowed: it must be the id or name of a group"
         )
     addresses = [_text(value) for value in arguments.get(b"address", (b"ip",))]
     if len(addresses) > 1:
-        raise QueryError(
+        raise ValueError(
             "address: more than one is not allowed: only port and group may repeat"
         )
     if addresses[0] not in ADDRESS_COLUMNS:
         allowed = ", ".join(ADDRESS_COLUMNS)
-        raise QueryError(
+        raise ValueError(
             f"address: {addresses[0]!r} is not allowed: it must be {allowed}"
         )
     return Query(tuple(sorted(ports)), frozenset(groups), addresses[0])
@@ -171,7 +167,7 @@ def parse_query(arguments: Arguments, others: Sequence[str] = ()) -> Query:
 
 def _port(text: str) -> int:
     if _PORT.fullmatch(text) is None or int(text) > 65535:
-        raise QueryError(
+        raise ValueError(
             f"port: {text!r} is not allowed: it must be a whole number from 1 to 65535"
         )
     return int(text)

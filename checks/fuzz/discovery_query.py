@@ -1,6 +1,6 @@
 """Fuzz target: the query of `/sd`.
 
-* Only QueryError is raised, and it is one line.
+* Only ValueError is raised, and it is one line.
 * A parsed query that is written out has the same meaning.
 * The order of parameters and their repetition change nothing.
 """
@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from twisted.web.http import parse_qs
 
-from api_exporter.web.discovery import MAX_PORTS, QueryError, parse_query
+from api_exporter.web.discovery import MAX_PORTS, parse_query
 from api_exporter.web.peer_table import Query
 
 SEEDS = (
@@ -25,7 +25,7 @@ SEEDS = (
 def parsed(arguments: dict[bytes, list[bytes]]) -> Query | None:
     try:
         return parse_query(arguments, ("account",))
-    except QueryError as error:
+    except ValueError as error:
         assert str(error).isprintable(), error
         return None
 

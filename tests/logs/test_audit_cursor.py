@@ -7,7 +7,7 @@ from msgspec import Raw
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.logs.audit_cursor import MAX_EVENTS, MAX_IDS, AuditCursor, new_events
+from api_exporter.logs.audit_cursor import MAX_EVENTS, MAX_IDS, AuditCursor
 from api_exporter.logs.listing import LogRow, NewRows, Page, batches
 from tests import tries
 from tests.logs import events, keys, timestamp
@@ -16,7 +16,7 @@ NOTHING = AuditCursor()
 
 
 def choose(one: AuditCursor, listed: list[LogRow], *unreadable: int) -> NewRows:
-    return new_events(one, Page(listed, unreadable, 0))
+    return one.new(Page(listed, unreadable, 0), 0)
 
 
 def before(new: NewRows) -> AuditCursor:

@@ -7,11 +7,14 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.logs.listing import NANOSECONDS_PER_SECOND as SECOND
 from api_exporter.logs.listing import NewRows, format_time, nanoseconds
-from api_exporter.logs.position import COUNTED_AGE, MAX_AHEAD, Position, new_rows
+from api_exporter.logs.position import COUNTED_AGE, MAX_AHEAD, CountedPosition, Position
 from tests import tries
 from tests.logs.paging import START, Table, number, requests
 
 DAY = 24 * 3600 * SECOND
+
+
+FIRST = Position()
 
 
 def next_of(found: NewRows) -> Position:
@@ -28,18 +31,17 @@ class Reading:
         now: nanoseconds since the epoch.
     """
 
-    def __init__(self, table: Table, now: int, *, skip_backlog: bool = False) -> None:
+    def __init__(self, table: Table, now: int, first: Position = FIRST) -> None:
         self.table = table
         self.now = now
-        self.position = Position()
-        self.skip_backlog = skip_backlog
+        self.position = first
         self.got: list[int] = []
         self.missed: list[str] = []
 
     def read_page(self) -> NewRows:
         """Send one request."""
         page = self.table.page(self.position.query)
-        chosen = new_rows(self.position, page, self.now, skip_backlog=self.skip_backlog)
+        chosen = self.position.new(page, self.now)
         self.got += [number(row.id) for row in chosen.rows]
         if chosen.gap_reason:
             self.missed.append(chosen.gap_reason)
@@ -57,11 +59,11 @@ class Reading:
 class BorderTests(SynchronousTestCase):
     """A bound belongs to the side that its sentence names."""
 
-    def read(self, *numbers: int, age: int, **options: bool) -> NewRows:
+    def read(self, *numbers: int, age: int, first: Position = FIRST) -> NewRows:
         """Return the rows of the first page, at an age of its newest row."""
         page = Table(numbers).page("sort_order=asc&page_size=100")
         newest = START + min(numbers[-1], numbers[0] + 99) * SECOND
-        return new_rows(Position(), page, newest + age, **options)
+        return first.new(page, newest + age)
 
     def test_future(self) -> None:
         """A row further in the future than ten minutes is not read yet."""
@@ -71,7 +73,7 @@ class BorderTests(SynchronousTestCase):
     def test_backlog(self) -> None:
         """Rows older than ten minutes are skipped if they are only counted."""
         for age, skipped in ((COUNTED_AGE, 0), (COUNTED_AGE + 1, 150)):
-            found = self.read(*range(1, 151), age=age, skip_backlog=True)
+            found = self.read(*range(1, 151), age=age, first=CountedPosition())
             self.assertEqual(skipped, found.skipped)
 
     def test_settled(self) -> None:
@@ -86,7 +88,7 @@ class BorderTests(SynchronousTestCase):
         for newest, page in ((120, 3), (121, 1)):
             table = Table(range(newest - 99, newest + 101))
             rows = table.page("sort_order=asc&page_size=100")
-            found = new_rows(young, rows, START + newest * SECOND)
+            found = young.new(rows, START + newest * SECOND)
             self.assertEqual(page, next_of(found).page)
 
 
@@ -278,7 +280,8 @@ class SkipTests(SynchronousTestCase):
     def test_backlog(self) -> None:
         """Without a file a backlog is skipped, and the skipped rows are counted."""
         table = Table(range(1, 1001))
-        reading = Reading(table, START + COUNTED_AGE + 2000 * SECOND, skip_backlog=True)
+        now = START + COUNTED_AGE + 2000 * SECOND
+        reading = Reading(table, now, CountedPosition())
         chosen = reading.read_page()
         self.assertEqual(([], 1000), (chosen.rows, chosen.skipped))
         self.assertEqual(reading.now, reading.position.start)
@@ -291,7 +294,7 @@ class SkipTests(SynchronousTestCase):
         table = Table()
         for one in range(5000):
             table.add(one, START + one * SECOND // 1000)
-        reading = Reading(table, START + COUNTED_AGE, skip_backlog=True)
+        reading = Reading(table, START + COUNTED_AGE, CountedPosition())
         for _ in range(19):
             reading.read_page()
         self.assertEqual(1882, len(reading.got))
@@ -335,7 +338,7 @@ class PositionTests(SynchronousTestCase):
                     pending.remove((shown, one, time))
                     table.add(one, time)
                 page = table.page(reading.position.query)
-                chosen = new_rows(reading.position, page, reading.now)
+                chosen = reading.position.new(page, reading.now)
                 keys = [row.key for row in chosen.rows]
                 if chance.random() < 0.1:  # killed after some of the rows
                     keys = keys[: chance.randrange(len(keys) + 1)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.thresholds import Lifetime, with_changes
+from api_exporter.attention.thresholds import Lifetime, default_thresholds, with_changes
 from api_exporter.netbird.inventory import Inventory, Reading
 from api_exporter.netbird.records import Group, Member, Peer, User
 from api_exporter.netbird.resource_state import ResourceState
@@ -47,7 +47,8 @@ class AttentionTests(SynchronousTestCase):
         severe = with_changes(
             b'{"severities": {"NetBirdUserAwaitsApproval": "critical"}}'
         )
-        for thresholds, severity in ((None, "info"), (severe, "critical")):
+        usual = default_thresholds()
+        for thresholds, severity in ((usual, "info"), (severe, "critical")):
             attention = FindingsKeeper(
                 lambda: WAITING,
                 states=self.states,
