@@ -1,5 +1,8 @@
 """Base classes of read-only pages."""
 
+import json
+from collections.abc import Mapping
+
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
@@ -32,11 +35,21 @@ def error_line(request: Request, status: int, line: str) -> bytes:
     return f"{line}\n".encode()
 
 
-class ReadOnlyPage(Resource):
-    """A page for GET and HEAD that is not cached; other methods get 405.
+Answer = bytes | str | Mapping[str, object] | int
+"""A body, of which a mapping becomes JSON, or NOT_DONE_YET."""
 
-    Subclasses implement `render_GET`; HEAD is the same without the body.
+
+class ReadOnlyPage(Resource):
+    """A page for GET and HEAD that is made for each request, and not cached.
+
+    Other methods get 405; HEAD is the same as GET without the body.
     """
+
+    media_type = b"text/plain; charset=utf-8"
+
+    def page(self, request: Request) -> Answer:
+        """Return the page. It sets the request's status if that is not 200."""
+        raise NotImplementedError
 
     def render(self, request: Request) -> bytes | int:
         """Refuse other methods in one line (RFC 9110, 15.5.6)."""
@@ -46,6 +59,13 @@ class ReadOnlyPage(Resource):
             return answer
         request.setHeader(b"Allow", b"GET, HEAD")
         return error_line(request, 405, "This page can only be read: GET or HEAD.")
+
+    def render_GET(self, request: Request) -> bytes | int:
+        request.setHeader(b"Content-Type", self.media_type)
+        answer = self.page(request)
+        if isinstance(answer, Mapping):
+            answer = json.dumps(answer, indent=2) + "\n"
+        return answer.encode() if isinstance(answer, str) else answer
 
 
 class ErrorPage(Resource):
@@ -58,17 +78,3 @@ class ErrorPage(Resource):
 
     def render(self, request: Request) -> bytes:
         return error_line(request, self._status, self._message)
-
-
-class TextPage(ReadOnlyPage):
-    """A small page that is made for each request."""
-
-    media_type = b"text/plain; charset=utf-8"
-
-    def text(self, request: Request) -> str:
-        """Return the page. It sets the request's status if that is not 200."""
-        raise NotImplementedError
-
-    def render_GET(self, request: Request) -> bytes:
-        request.setHeader(b"Content-Type", self.media_type)
-        return self.text(request).encode()

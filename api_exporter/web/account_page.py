@@ -1,6 +1,5 @@
 """A page of one account, or of all accounts if the request names none."""
 
-import json
 from collections.abc import Mapping
 from functools import partial
 
@@ -11,6 +10,7 @@ from api_exporter.refresh.network import AccountNetwork
 from api_exporter.report.document import Document
 from api_exporter.serving.page import (
     ACCOUNT_NOT_FOUND,
+    Answer,
     ReadOnlyPage,
     error_line,
     visible_accounts,
@@ -20,12 +20,9 @@ from api_exporter.web.context import SiteContext
 Networks = Mapping[str, AccountNetwork]
 """By the account's name, "" for the only account. A reload changes the mapping."""
 
-Answer = bytes | str | Mapping[str, object] | int
-"""A body, of which a mapping becomes JSON, or NOT_DONE_YET."""
-
 
 class AccountPage(ReadOnlyPage):
-    """A page that is made for each request.
+    """A page about accounts.
 
     Attributes:
         usage: the parameters of a valid request, after the account.
@@ -58,14 +55,8 @@ class AccountPage(ReadOnlyPage):
             one for name, one in every.items() if name in visible
         )
 
-    def render_GET(self, request: Request) -> bytes | int:
-        request.setHeader(b"Content-Type", self.media_type)
-        answer = self._answer(request, request.args.get(b"account"))
-        if isinstance(answer, Mapping):
-            answer = json.dumps(answer, indent=2) + "\n"
-        return answer.encode() if isinstance(answer, str) else answer
-
-    def _answer(self, request: Request, names: list[bytes] | None) -> Answer:
+    def page(self, request: Request) -> Answer:
+        names: list[bytes] | None = request.args.get(b"account")
         if "" in self.networks:
             if names is None:
                 return self.one(request, self.networks[""])

@@ -17,7 +17,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.refresh.network import AccountNetwork
-from api_exporter.serving.page import TextPage, error_line, visible_accounts
+from api_exporter.serving.page import Answer, ReadOnlyPage, error_line, visible_accounts
 from api_exporter.web.account_page import AccountPage, Networks
 from api_exporter.web.context import SiteContext
 from api_exporter.web.peer_table import (
@@ -183,7 +183,7 @@ _ADDRESS = re.compile(
 )
 
 
-class AccountTargets(TextPage):
+class AccountTargets(ReadOnlyPage):
     """`/sd/accounts`: one target per account, each this exporter with `?account=NAME`.
 
     Facts: docs/http_sd.md of Prometheus. A label that begins with `__param_` becomes a
@@ -197,7 +197,7 @@ class AccountTargets(TextPage):
         self._accounts = accounts
         self._metrics_path = metrics_path
 
-    def text(self, request: Request) -> str:
+    def page(self, request: Request) -> Answer:
         """Return a JSON list; the address is the query's, else the Host header's."""
         hosts = request.requestHeaders.getRawHeaders(b"host", [])
         addresses = request.args.get(b"address") or hosts
@@ -208,7 +208,7 @@ class AccountTargets(TextPage):
                 400,
                 "Request /sd/accounts or /sd/accounts?address=HOST:PORT, where the"
                 " address is that of this exporter.",
-            ).decode()
+            )
         visible, extra_labels = visible_accounts(request), {}
         if self._metrics_path != "/metrics":
             extra_labels["__metrics_path__"] = self._metrics_path

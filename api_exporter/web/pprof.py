@@ -12,12 +12,7 @@ from twisted.web.server import NOT_DONE_YET, Request
 
 from api_exporter.ports import Now
 from api_exporter.profiling.recorders import Encode, record_cpu, record_heap
-from api_exporter.serving.page import (
-    ReadOnlyPage,
-    TextPage,
-    error_line,
-    forbid_other_sites,
-)
+from api_exporter.serving.page import ReadOnlyPage, error_line, forbid_other_sites
 from api_exporter.web.context import PROFILES_PATH
 
 Record = Callable[[IReactorTime, int], Awaitable[Encode]]
@@ -78,18 +73,15 @@ class Profiles(Service):
             self.recording.cancel()
 
 
-class Index(TextPage):
+class Index(ReadOnlyPage):
     """A list of the profiles. Its links work only below the slash."""
 
     media_type = b"text/html; charset=utf-8"
 
-    def render_GET(self, request: Request) -> bytes:
+    def page(self, request: Request) -> str:
         forbid_other_sites(request)
         if name := (request.prepath or [b""])[-1]:
             request.redirect(name + b"/")
-        return super().render_GET(request)
-
-    def text(self, _request: Request) -> str:
         items = "".join(
             f'<li><a href="{name}">{name}</a>: {title}</li>\n'
             for name, (_, _, title) in KINDS.items()

@@ -15,10 +15,10 @@ from api_exporter.netbird.resources import PEERS
 from api_exporter.plurals import with_noun
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.report.document import Document
-from api_exporter.serving.page import TextPage
+from api_exporter.serving.page import Answer, ReadOnlyPage
 from api_exporter.subjects.groups import GroupCount
 from api_exporter.upstream.advice import advice
-from api_exporter.web.account_page import AccountPage, Answer
+from api_exporter.web.account_page import AccountPage
 
 
 class Health(AccountPage):
@@ -170,11 +170,11 @@ def _encoded(document: Document) -> bytes:
     return msgspec.json.encode(document) + b"\n"
 
 
-class Schema(TextPage):
+class Schema(ReadOnlyPage):
     """The JSON Schema of the document."""
 
     media_type = b"application/schema+json"
 
-    def text(self, _request: Request) -> str:
+    def page(self, _request: Request) -> bytes:
         made = msgspec.json.schema(Document)
-        return msgspec.json.format(msgspec.json.encode(made), indent=2).decode() + "\n"
+        return msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from twisted.web.server import Request
 
-from api_exporter.serving.page import TextPage
+from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.web.context import RUNBOOKS_PATH
 from api_exporter.web.status import pages
 
@@ -19,10 +19,10 @@ UNPACKED = str(getattr(sys, "_MEIPASS", ""))
 MISSING_MESSAGE = "this build has no runbooks: `make run` makes them\n"
 
 
-class Runbooks(TextPage):
+class Runbooks(ReadOnlyPage):
     """The runbooks of the build."""
 
-    def text(self, request: Request) -> str:
+    def page(self, request: Request) -> str:
         if not RUNBOOKS_FILE.exists():
             request.setResponseCode(404)
             return MISSING_MESSAGE

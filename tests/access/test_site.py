@@ -19,7 +19,7 @@ from api_exporter.access.passwords import MAX_WAITING, matches
 from api_exporter.access.site import ProtectedSite
 from api_exporter.ports import ALL_ACCOUNTS
 from api_exporter.serving.channel import BodilessRequest
-from api_exporter.serving.page import TextPage
+from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.serving.site import RESERVED_CONNECTIONS
 from api_exporter.settings.environment import read_settings
 from tests.access.folder import DAMAGED, HASH, SERVER, Folder
@@ -34,12 +34,12 @@ USERS = f'basic_auth_users:\n  alice: "{HASH}"\n  bob: "{HASH}"\n'
 SECRET = "secret details"
 
 
-class Page(TextPage):
+class Page(ReadOnlyPage):
     """A page that shows the accounts of the request."""
 
     status = 200
 
-    def text(self, request: Request) -> str:
+    def page(self, request: Request) -> str:
         assert isinstance(request, BodilessRequest)
         request.setResponseCode(self.status)
         accounts = request.accounts
@@ -48,10 +48,10 @@ class Page(TextPage):
         return f"{SECRET} of {shown}\n"
 
 
-class Broken(TextPage):
+class Broken(ReadOnlyPage):
     """A page with a defect."""
 
-    def text(self, _request: Request) -> str:
+    def page(self, _request: Request) -> str:
         raise ZeroDivisionError
 
 

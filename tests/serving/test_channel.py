@@ -12,19 +12,19 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
-from api_exporter.serving.page import TextPage
+from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.serving.site import REQUEST_TIMEOUT, BoundedSite
 from tests.authority import Authority
 from tests.logbook import logbook
 from tests.web.connection import CLIENT, Connection, Waiting, Wire, shake_hands
 
 
-class Numbered(TextPage):
+class Numbered(ReadOnlyPage):
     """A page that counts its requests."""
 
     made = 0
 
-    def text(self, _request: Request) -> str:
+    def page(self, _request: Request) -> str:
         self.made += 1
         return f"<{self.made}>"
 
