@@ -217,8 +217,12 @@ def assemble(
     threads = install_name_resolver(reactor)
     each, thresholds = settings.accounts.values(), settings.thresholds_file
     shared = SharedState(each, thresholds, log_threads, compute, small_bytes)
-    pools = [reactor.getThreadPool(), threads, log_threads]
-    process = _process(pools, dropped)
+    process = ProcessTelemetry(
+        registry=CollectorRegistry(),
+        build=this_build(),
+        threads=[reactor.getThreadPool(), threads, log_threads],
+        dropped=dropped,
+    )
     accounts = make_accounts(settings, reactor, shared, now=now, jitter=jitter)
     networks = accounts.networks
     profiles = _profiles(reactor, threads, now) if pprof else None
@@ -228,7 +232,13 @@ def assemble(
     if settings.has_named_accounts:
         register_account_gauges(process.registry, lambda: accounts.telemetries)
     site = _site(configured, networks, context, reactor)
-    listening = _listener(configured, site, reactor, pprof=pprof)
+    listening = listener.Listener(
+        addresses=settings.listen_address,
+        site=site,
+        reactor=reactor,
+        on_ready=partial(_announce, settings, pprof),
+        on_exposed=(lambda: None) if context.simulated else site.warn_exposed,
+    )
     status = partial(_state, settings, networks, now)
     notifier = Notifier(os.environ, status, reactor)
     accounts.follow(partial(_follow, settings, notifier, compute))
@@ -254,12 +264,6 @@ def assemble(
     return Program(services, reloads)
 
 
-def _process(pools: list[ThreadPool], dropped: Callable[[], int]) -> ProcessTelemetry:
-    return ProcessTelemetry(
-        registry=CollectorRegistry(), build=this_build(), threads=pools, dropped=dropped
-    )
-
-
 def _profiles(reactor: PosixReactorBase, threads: ThreadPool, now: Now) -> "Profiles":
     from api_exporter.web.pprof import Profiles  # noqa: PLC0415
 
@@ -282,23 +286,6 @@ def _site(
     registry = context.process.registry
     return ProtectedSite(
         pages, reactor, access, max_connections=limit, registry=registry
-    )
-
-
-def _listener(
-    configured: Configuration,
-    site: BoundedSite,
-    reactor: PosixReactorBase,
-    *,
-    pprof: bool,
-) -> listener.Listener:
-    settings, is_simulated = configured.settings, configured.simulation is not None
-    return listener.Listener(
-        addresses=settings.listen_address,
-        site=site,
-        reactor=reactor,
-        on_ready=partial(_announce, settings, pprof),
-        on_exposed=(lambda: None) if is_simulated else site.warn_exposed,
     )
 
 

@@ -53,7 +53,9 @@ def account_entry(
     of_network = verdict.network_verdict(found, peers)
     states = verdict.state_words(network, now)
     worse = verdict.worst((reading.verdict, of_network.verdict))
-    worst = _worst(found, of_network, started_at, now)
+    worst = None
+    if of_network.verdict in {"critical", "warning"}:
+        worst = words.newest_of_the_worst(found.lines, started_at, now)
     entry = partial(finding_entry, runbooks=runbooks, started_at=started_at, now=now)
 
     return AccountEntry(
@@ -142,24 +144,22 @@ def _resources(
     network: AccountNetwork, words: Mapping[str, StateWord]
 ) -> Iterator[ResourceEntry]:
     for name, word in words.items():
-        known = network.states.get(name)
         state = network.states.every[name]
-        error = known.error if known and word == "failing" else None
-        has_ended = known is not None and known.ended_at is not None
-        is_rejected = state.body and known and known.rejected
+        error = state.error if word == "failing" else None
+        has_ended = state.ended_at is not None
         yield ResourceEntry(
             resource=name,
             path=RESOURCE_BY_NAME[name].path,
             state=word,
             reason=error.reason if error else None,
             error=error.text_with_request_id if error else None,
-            last_refresh=_instant(known.last_success) if known else None,
+            last_refresh=_instant(state.last_success),
             interval_seconds=state.period,
-            records=known.records if known and known.last_success else None,
-            rejected=known.rejected if known else 0,
-            duration_seconds=round(known.seconds, 3) if known and has_ended else None,
-            problems=state.body.errors if state.body and is_rejected else (),
-            unknown=known.unknown.names() if known else (),
+            records=state.records if state.last_success else None,
+            rejected=state.rejected,
+            duration_seconds=round(state.seconds, 3) if has_ended else None,
+            problems=state.body.errors if state.body and state.rejected else (),
+            unknown=state.unknown.names(),
         )
 
 
@@ -175,14 +175,6 @@ def _peer_numbers(inventory: Inventory) -> Numbers | None:
     if inventory.peers is None:
         return None
     return Numbers.of(len(inventory.peers), inventory.connected_count)
-
-
-def _worst(
-    found: FindingList, of_network: Verdict, started_at: float, now: float
-) -> Finding | None:
-    if of_network.verdict not in {"critical", "warning"}:
-        return None
-    return words.newest_of_the_worst(found.lines, started_at, now)
 
 
 def _expiring(found: FindingList, of_network: Verdict) -> int | None:
