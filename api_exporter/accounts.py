@@ -17,7 +17,6 @@ from api_exporter.ports import Jitter, Now
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.refresh.pipeline import Log
 from api_exporter.settings.definitions import AccountSettings, Settings
-from api_exporter.telemetry.account import AccountTelemetry
 
 if TYPE_CHECKING:  # imported only if an account has a log
     from api_exporter.logs.wiring import LogFactory
@@ -147,10 +146,6 @@ class AccountSet(MultiService):
         self._follow = follow
         for network in self.networks.values():
             follow(network)
-
-    @property
-    def telemetries(self) -> dict[str, AccountTelemetry]:
-        return {name: network.telemetry for name, network in self.networks.items()}
 
     def stopService(self) -> Deferred[list[tuple[bool, object]]]:
         """Stop; the result fires when replaced accounts have stopped, too."""

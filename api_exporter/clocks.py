@@ -22,10 +22,6 @@ class Clocks(Struct, frozen=True):
     jitter: Jitter
     account: str
 
-    def logger(self, log: Logger) -> Logger:
-        """Return a logger whose lines have the account's name."""
-        return log_of(self.account, log)
-
 
 class AccountLogger(Logger):
     """Adds `account` to every line."""

@@ -70,11 +70,6 @@ class UpstreamError(Exception):
             f"{self} (request id {self.request_id})" if self.request_id else str(self)
         )
 
-    def without_traceback(self) -> "UpstreamError":
-        """Return the error without its traceback, which would keep bodies in memory."""
-        self.__context__ = None
-        return self.with_traceback(None)
-
 
 class ResponseBody(Struct, frozen=True):
     """The body of a response as it was received; see `netbird.bodies.unpack`.

@@ -230,7 +230,9 @@ def assemble(
         configured, process, reactor, compute=compute, profiles=profiles, now=now
     )
     if settings.has_named_accounts:
-        register_account_gauges(process.registry, lambda: accounts.telemetries)
+        register_account_gauges(
+            process.registry, lambda: {n: one.telemetry for n, one in networks.items()}
+        )
     site = _site(configured, networks, context, reactor)
     listening = listener.Listener(
         addresses=settings.listen_address,

@@ -35,7 +35,6 @@ def authorize(
 
     Args:
         allowed: the client's accounts; None without valid credentials.
-        path: the decoded path.
         account: the requested account; None if the request names none.
         has_group: whether the request names a group, whose state is no health probe.
     """

@@ -40,7 +40,6 @@ class Wait(Struct, frozen=True, gc=False):
 
         Args:
             failed: the list whose request has just failed.
-            seconds: the time of the clock.
         """
         lists = tuple(
             name

@@ -21,7 +21,6 @@ from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import PEERS
 
 MAX_NAMED = 3
-"""Maximum number of objects that a finding names."""
 
 MAX_NAME_LENGTH = 60
 

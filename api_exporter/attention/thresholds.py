@@ -38,7 +38,6 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         settings: the required values of account settings.
-        severities: by finding.
     """
 
     groups: Groups

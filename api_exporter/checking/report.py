@@ -62,7 +62,6 @@ class CheckedAccount(Struct, frozen=True, kw_only=True):
 
     Attributes:
         strict_exit_status: that of `--strict` for this account alone.
-        certificate: of the NetBird API.
     """
 
     account: str

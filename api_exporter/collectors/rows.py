@@ -37,19 +37,17 @@ class MetricOptions(TypedDict, total=False):
     self_hosted: str
 
 
-class MemoFunction(Generic[R, T]):
-    """A function of records that is called once for each record."""
+def once_each(function: Callable[[R], T]) -> Callable[[R], T]:
+    """Return a function that is called once for each record, by its identity."""
+    results: dict[int, tuple[T, R]] = {}
 
-    def __init__(self, function: Callable[[R], T]) -> None:
-        self._function = function
-        self._results: dict[int, tuple[T, R]] = {}
-
-    def __call__(self, record: R) -> T:
-        """Return the result by identity; a record is held, so its id() stays unique."""
-        result = self._results.get(id(record))
-        if result is None:
-            result = self._results[id(record)] = self._function(record), record
+    def result_of(record: R) -> T:
+        result = results.get(id(record))
+        if result is None:  # the record is held, so that its id() stays unique
+            result = results[id(record)] = function(record), record
         return result[0]
+
+    return result_of
 
 
 Objects = tuple[Iterable[R], Callable[[R], Labels]]
@@ -75,7 +73,7 @@ class FamilyContext:
     def objects(self, kind: "ObjectKind[R]") -> Objects[R]:
         """Return the objects of a kind, which are found once."""
         if kind not in self._objects:
-            self._objects[kind] = kind.find(self.inventory), MemoFunction(kind.key)
+            self._objects[kind] = kind.find(self.inventory), once_each(kind.key)
         return self._objects[kind]
 
 

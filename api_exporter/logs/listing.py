@@ -245,7 +245,6 @@ class NewRows(Struct, frozen=True):
 
 
 def batches(rows: Iterable[LogRow]) -> Iterator[tuple[LogRow, ...]]:
-    """Yield rows in batches."""
     batch: list[LogRow] = []
     size = 0
     for row in rows:

@@ -1,6 +1,7 @@
 """Construction of the logs of all accounts."""
 
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -28,21 +29,21 @@ from api_exporter.telemetry.logs import AccessLogTelemetry, EventsTelemetry
 T = TypeVar("T")
 
 
+@dataclass
 class LogFactory:
     """A factory of logs. Logs on standard output share one `Output`, in whole lines.
 
-    Args:
+    Attributes:
         threads: write files. A disk may hang, so the end of the process must not wait
             for these threads.
     """
 
-    def __init__(
-        self, reactor: PosixReactorBase, threads: ThreadPool, compute: Compute, now: Now
-    ) -> None:
-        self._reactor = reactor
-        self._threads = threads
-        self._compute = compute
-        self._now = now
+    reactor: PosixReactorBase
+    threads: ThreadPool
+    compute: Compute
+    now: Now
+
+    def __post_init__(self) -> None:
         self._output = Output()
         self._paths_in_use: set[Path] = set()
 
@@ -58,9 +59,9 @@ class LogFactory:
             Journal,
             account=settings.name,
             personal=settings.expose_personal_data,
-            compute=self._compute,
+            compute=self.compute,
             log=log,
-            now=self._now,
+            now=self.now,
         )
         logs: dict[str, Log] = {}
         if (file := settings.events_file) is not None:
@@ -72,14 +73,14 @@ class LogFactory:
             if file is not None:
                 sink = self._sink(Position(), file, settings.access_log_cursor)
             else:
-                now = int(self._now() * NANOSECONDS_PER_SECOND)
+                now = int(self.now() * NANOSECONDS_PER_SECOND)
                 sink = NullSink(CountedPosition(start=now))
             rows = AccessLogTelemetry(registry, writes=file is not None)
             logs[ACCESS_LOG] = AccessLog(
                 journal(sink=sink, telemetry=rows),
                 rows,
                 period=periods[ACCESS_LOG],
-                clock=self._reactor,
+                clock=self.reactor,
             )
         return logs
 
@@ -93,8 +94,8 @@ class LogFactory:
             cursor,
             in_thread=in_thread,
             in_use=in_use,
-            clock=self._reactor,
+            clock=self.reactor,
         )
 
     def _in_thread(self, work: Callable[[], T], /) -> Awaitable[T]:
-        return deferToThreadPool(self._reactor, self._threads, work)
+        return deferToThreadPool(self.reactor, self.threads, work)

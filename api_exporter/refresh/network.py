@@ -17,7 +17,7 @@ from twisted.logger import Logger, LogLevel
 
 from api_exporter.attention.history import History, Sample, Worst
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_thresholds
-from api_exporter.clocks import Clocks
+from api_exporter.clocks import Clocks, log_of
 from api_exporter.exposition.pages import Pages, piece
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import PEERS, SERVER_VERSION, Resource
@@ -84,7 +84,7 @@ class AccountNetwork(MultiService):
         self._clock, self._now = clocks.clock, clocks.now
         self.refused_paths = refused_paths or RefusedPaths()
         self._compute, self._followers_lock = compute, DeferredLock()
-        self._log = clocks.logger(log)
+        self._log = log_of(clocks.account, log)
         self._unknown_groups = UnknownGroups(self._log)
         self._unknown_log = UnknownLog(self._log)
         self._unreported: dict[str, None] = {}

@@ -21,7 +21,7 @@ from twisted.internet.defer import DeferredLock
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from api_exporter.clocks import Clocks
+from api_exporter.clocks import Clocks, log_of
 from api_exporter.collectors.collector import Collector
 from api_exporter.exposition.pages import Pages
 from api_exporter.exposition.rendering import (
@@ -129,7 +129,7 @@ class Pipeline:
         on_other_account: Callable[[], object] = lambda: None,
         logs: Mapping[str, Log] = MappingProxyType({}),
     ) -> None:
-        self.log = clocks.logger(self.log)
+        self.log = log_of(clocks.account, self.log)
         self.inventory = inventory
         self._states = states
         self._collectors = collectors

@@ -1,6 +1,7 @@
 """Starts refreshes when resources are due, and withdraws expired metrics."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from copy import copy
 from math import inf
 from typing import Any
 
@@ -11,7 +12,7 @@ from twisted.internet.interfaces import IDelayedCall
 from twisted.logger import Logger
 from twisted.python.failure import Failure
 
-from api_exporter.clocks import Clocks
+from api_exporter.clocks import Clocks, log_of
 from api_exporter.netbird.resource_state import (
     OVERDUE_PERIODS,
     LastBody,
@@ -73,7 +74,7 @@ class Refresher(Service):
         on_refreshed: Callable[[str], Work],
         test_connection: Callable[[], Awaitable[None]] | None,
     ) -> None:
-        self.log = clocks.logger(self.log)
+        self.log = log_of(clocks.account, self.log)
         self._resources = {r.name: r for r in plan.selection.resources}
         self._states = states
         self._max_ages = {
@@ -472,7 +473,7 @@ class Refresher(Service):
     def _fail(self, name: str, error: UpstreamError, begin: float) -> None:
         now, peers = self._clock.seconds(), self._states[PEERS].error
         as_peers = name != PEERS and peers is not None and peers.reason == error.reason
-        error = error.without_traceback()
+        error = copy(error)  # without the traceback, which would keep bodies in memory
         self._states.record(name, Failed(error, now - begin, self._now(), as_peers))
         if error.reason == "rate_limited":
             pause = self._schedule.rate_limited(name, now, error.retry_after)

@@ -208,7 +208,6 @@ _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 def document_of(accounts: Sequence[AccountEntry], version: str, now: float) -> Document:
-    """Return the document of some accounts."""
     known = [entry.peers for entry in accounts if entry.peers is not None]
     counts = [e.finding_counts for e in accounts if e.finding_counts is not None]
     oldest = min(accounts, key=lambda e: e.last_refresh or _NEVER, default=None)

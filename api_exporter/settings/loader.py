@@ -33,13 +33,7 @@ from api_exporter.subjects.table import COLLECTORS
 
 log = Logger()
 
-MISSPELT = "{name} in the environment is not a setting: did you mean {setting}?"
-
-MISNAMED = f"{{path}} is not an account file and is ignored: {NAME_RULE}"
-
 READABLE = "{path} is readable by every user of this machine"
-
-NO_AUTHORITIES = "SSL_CERT_FILE names {path}, which cannot be read"
 
 _PATHS = {setting.name for setting in SETTINGS if setting.is_path}
 
@@ -74,13 +68,15 @@ def load(
 def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
     """Log probable mistakes that do not prevent a start."""
     for name, setting in ((n, s) for n in environ if (s := closest(n))):
-        log.warn(MISSPELT, name=name, setting=setting)
+        text = "{name} in the environment is not a setting: did you mean {setting}?"
+        log.warn(text, name=name, setting=setting)
     for line in (*unused_warnings(settings), *no_proxy_warnings(environ)):
         log.warn("{text}", text=line)
     if settings.accounts_dir is not None:
         found, misnamed = account_files(settings.accounts_dir)
         for path in misnamed:
-            log.warn(MISNAMED, path=repr(str(path)))
+            text = f"{{path}} is not an account file and is ignored: {NAME_RULE}"
+            log.warn(text, path=repr(str(path)))
         for name, path in found.items():
             if name in settings.accounts and configuration_file.readable_by_all(path):
                 log.warn(READABLE, path=str(path), account=name)
@@ -89,7 +85,8 @@ def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
             log.warn(READABLE, path=str(path))
     authorities = os.environ.get("SSL_CERT_FILE")
     if authorities and not os.access(authorities, os.R_OK):
-        log.warn(NO_AUTHORITIES, path=quote_value(authorities))
+        text = "SSL_CERT_FILE names {path}, which cannot be read"
+        log.warn(text, path=quote_value(authorities))
 
 
 def _secret_files(settings: Settings) -> Iterator[Path]:

@@ -11,12 +11,7 @@ from api_exporter.attention.finding import (
     Members,
     Snapshot,
 )
-from api_exporter.collectors.rows import (
-    MemoFunction,
-    ObjectKind,
-    id_and_name,
-    or_unknown,
-)
+from api_exporter.collectors.rows import ObjectKind, id_and_name, once_each, or_unknown
 from api_exporter.exposition.text import count_by, labels, timestamp
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.inventory import Inventory
@@ -49,7 +44,7 @@ def _members(inventory: Inventory) -> Callable[[Group], tuple[int, int]]:
         up = {one for one in ids if one in connected}
         return len(up), len({one for one in ids if one in offline})
 
-    return MemoFunction(count)
+    return once_each(count)
 
 
 FAMILIES = (

@@ -9,7 +9,7 @@ from twisted.internet.posixbase import PosixReactorBase
 from twisted.internet.task import LoopingCall
 from twisted.logger import Logger
 
-from api_exporter.clocks import Clocks
+from api_exporter.clocks import Clocks, log_of
 from api_exporter.ports import Attempt
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import TokenReader, TokenSource
@@ -51,7 +51,7 @@ class Client(Service):
         body_memory: BodyMemory | None = None,
         on_silent: Callable[[str], object] = lambda _: None,
     ) -> None:
-        self._log = clocks.logger(log)
+        self._log = log_of(clocks.account, log)
         self._url = settings.upstream_api_url
         self.proxy_selection = settings.proxy_selection
         self.tls_policy = make_policy(

@@ -18,7 +18,7 @@ from twisted.web.client import ResponseFailed
 from twisted.web.http_headers import Headers
 from twisted.web.iweb import IAgent, IResponse
 
-from api_exporter.clocks import Clocks
+from api_exporter.clocks import Clocks, log_of
 from api_exporter.netbird.bodies import unpack
 from api_exporter.netbird.resources import PROBE_PATH
 from api_exporter.ports import Attempt, Jitter, Reason, ResponseBody, UpstreamError
@@ -131,7 +131,7 @@ class Fetcher:
         on_silent: Callable[[str], object] = lambda _: None,
     ) -> None:
         self._clocks_differ = False
-        self.log = clocks.logger(self.log)
+        self.log = log_of(clocks.account, self.log)
         self._http = HTTPClient(GzipAgent(agent), cast("Any", _NoCookies()))
         self._token = token
         self._settings = settings

@@ -52,13 +52,6 @@ def _parse(
     return frozenset(values)
 
 
-_EMPTY_TAIL = {
-    openmetrics: piece(text(in_openmetrics=openmetrics), last=True)
-    for openmetrics in (False, True)
-}
-"""The end of a page without the exporter's own metrics."""
-
-
 class Metrics(AccountPage):
     """The collectors' pages, then the exporter's own metrics, as negotiated.
 
@@ -84,10 +77,8 @@ class Metrics(AccountPage):
             return error_line(request, 400, str(error))
         content_type = negotiation.content_type(_header(request, b"accept"))
         whole = pages.whole(collectors)
-        openmetrics = content_type.format.openmetrics
-        tail = _EMPTY_TAIL[openmetrics]
-        if has_own:
-            tail = self._tail(registries, openmetrics)
+        own = registries if has_own else ()
+        tail = self._tail(own, content_type.format.openmetrics)
         if negotiation.accepts_gzip(_header(request, b"accept-encoding")):
             body = whole.gzipped(tail)
             request.setHeader(b"Content-Encoding", b"gzip")
@@ -100,6 +91,8 @@ class Metrics(AccountPage):
     def _tail(
         self, registries: tuple[CollectorRegistry, ...], openmetrics: bool
     ) -> Piece:
+        """Return the end of a page: the exporter's own metrics, if it has any."""
+
         def make() -> Piece:
             own = text(*registries, in_openmetrics=openmetrics)
             return piece(own, last=True)

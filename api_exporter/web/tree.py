@@ -78,7 +78,6 @@ class Tree(Resource):
 
 
 def tree(networks: Networks, context: SiteContext, *, lookup: bool) -> Tree:
-    """Return all pages."""
     pages: dict[str, IResource] = {
         "": Status(networks, context),
         "health": Health(networks, context),
