@@ -268,8 +268,7 @@ class StatusTests(ServedTestCase):
         self.watched.bodies |= QUIET
         self.watched.start(60)
         self.assertIn(NO_PROBLEM, self.text())
-        error = {"error": str(MARKUP), "reason": MARKUP.reason}
-        self.watched.states.record_attempt(attempt("api/peers", 500, **error))
+        self.watched.states.record_attempt(attempt("api/peers", 500, error=MARKUP))
         text = self.text()
         self.assertIn("The network: unknown for now", text)
         self.assertNotIn(NO_PROBLEM, text)
