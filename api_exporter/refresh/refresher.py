@@ -140,7 +140,7 @@ class Refresher(Service):
         """
         self._held, self._former, event = None, None, Forgotten()
         for name in self._states.every.keys() - self._pipeline.inventory.records.keys():
-            if name != PEERS:
+            if name != PEERS or self._states[PEERS].error is None:
                 self._states.record(name, event)
             self._states.change(name, path=None, expires=inf, window_ends=inf)
         self._set_first()
@@ -384,6 +384,9 @@ class Refresher(Service):
         if name == PEERS and self._pipeline.held is not None:
             self._held = body, seconds
             event = replace(event, body=self._states.every[PEERS].body)
+        elif name not in self._pipeline.inventory.records:
+            event = Forgotten()  # it was the answer to a former account or user
+            self._states.change(name, expires=inf)
         if name in self._pipeline.inventory.withheld:
             event = Unread(NotRead.RESTRICTED, seconds, self._now())
         self._states.record(name, event)

@@ -149,6 +149,23 @@ class NetworkTests(SynchronousTestCase):
         self.assertEqual(["p2"], [peer.id for peer in bench.inventory.peers or ()])
         self.assertEqual(1, bench.inventory.former_accounts)
 
+    def test_other_account(self) -> None:
+        """Between two accounts the peers are unknown, also if those of the former one
+        come late.
+        """
+        bench = Bench("peers", "account", accounts=b'[{"id":"a"}]').start()
+        bench.replies["peers"] = late = Deferred[bytes]()
+        bench.advance(40)
+        bench.replies["accounts"] = b'[{"id":"b"}]'
+        bench.replies["peers"] = Deferred[bytes]()
+        bench.on_token_changed()
+        for answer in (lambda: None, lambda: late.callback(b'[{"id":"p1"}]')):
+            answer()
+            bench.advance(1)
+            self.assertEqual(1, bench.inventory.former_accounts)
+            self.assertIsNone(bench.inventory.peers)
+            self.assertIsNone(bench.states["peers"].up)
+
     def test_failed_attempt(self) -> None:
         """A failed attempt for the peers is a failure before the refresh ends."""
         bench = Bench("peers").start()
