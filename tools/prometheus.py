@@ -83,8 +83,8 @@ def _rule(kinds: list[FindingKind]) -> str:
 def _expression(kind: FindingKind) -> str:
     text = SERIES % f'finding="{kind.name}", object_type="{kind.object_type}"'
     for label, source, pattern in kind.labels:
-        # PromQL's strings have escapes, as JSON's.
-        words = ", ".join(map(json.dumps, (label, "$1", source, pattern)))
+        # A name may have line ends. PromQL's strings have escapes, as JSON's.
+        words = ", ".join(map(json.dumps, (label, "$1", source, f"(?s){pattern}")))
         text = f"label_replace({text}, {words})"
     return EXPRESSION.format(labelled=text)
 
