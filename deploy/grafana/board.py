@@ -16,7 +16,7 @@ def variable(name: str, title: str, query: str, **more: object) -> Json:
         "label": title,
         "type": "query",
         "datasource": SOURCE,
-        "query": {"query": query, "refId": name},
+        "query": query,
         "refresh": 2,
         "sort": 1,
         **more,

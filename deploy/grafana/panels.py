@@ -1,4 +1,7 @@
-"""Panels in Grafana's JSON: a function for each kind, and the looks that they share."""
+"""Panels in Grafana's JSON: a function for each kind, and the looks that they share.
+
+Options with Grafana's own default value are left out.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -181,11 +184,14 @@ def stat(
     options: Json = {
         # The last value, also if there is none: another one would hide an outage.
         "reduceOptions": {"calcs": ["last"]},
-        "colorMode": "background_solid" if solid else "value",
-        "graphMode": "area" if course else "none",
         "textMode": "value_and_name" if several else "value",
-        "wideLayout": not several,
     }
+    if not course:
+        options["graphMode"] = "none"
+    if solid:
+        options["colorMode"] = "background_solid"
+    if several:
+        options["wideLayout"] = False
     if size:
         options["text"] = {"titleSize": 14, "valueSize": size}
     targets = _named_targets(queries, **({} if course else {"instant": True}))
@@ -212,7 +218,6 @@ def lines(
     overrides: Iterable[Json] = (),
     steps: bool = False,
     stacked: bool = False,
-    legend: Json | None = None,
     **style: Any,
 ) -> Json:
     """Return values over time, as lines or as areas.
@@ -237,10 +242,7 @@ def lines(
         meaning,
         _named_targets(queries),
         defaults=look(unit, **{"least": 0, **style}, **custom),
-        options={
-            "legend": {"displayMode": "list", "placement": "bottom", **(legend or {})},
-            "tooltip": {"mode": "multi", "sort": "desc"},
-        },
+        options={"tooltip": {"mode": "multi", "sort": "desc"}},
         overrides=[*painted, *overrides],
     )
 
@@ -256,7 +258,7 @@ def timeline(
 ) -> Json:
     """Return states over time, a row for each series. A gap is a time without value."""
     style = look(words=words, empty=empty, fillOpacity=85, lineWidth=0)
-    options = {"showValue": "never", "mergeValues": True, "rowHeight": 0.85}
+    options = {"showValue": "never", "rowHeight": 0.85}
     return _panel(
         "state-timeline",
         title,
@@ -334,11 +336,7 @@ def table(
         meaning,
         [{"expr": q, "instant": True, "format": "table"} for q in queries],
         defaults=look(empty=empty, minWidth=85),
-        options={
-            "showHeader": True,
-            "cellHeight": "sm",
-            "sortBy": [{"displayName": t, "desc": d} for t, d in sort.items()],
-        },
+        options={"sortBy": [{"displayName": t, "desc": d} for t, d in sort.items()]},
         overrides=[
             # What is written for an empty table would fill each empty cell.
             named("/.*/", look(empty="–"), "byRegexp"),

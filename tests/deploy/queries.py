@@ -78,7 +78,7 @@ def variable_queries() -> Iterator[tuple[str, str]]:
     for path in DASHBOARDS:
         for variable in dashboard(path)["templating"]["list"]:
             if variable["type"] == "query":
-                asked = fill(variable["query"]["query"])
+                asked = fill(variable["query"])
                 series = re.sub(
                     r"^\w+\((.*?)(?:, \w+)?\)$", r"\1", asked, flags=re.DOTALL
                 )

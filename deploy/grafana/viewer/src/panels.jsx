@@ -37,6 +37,8 @@ const USUAL = {
   table: { color: { mode: 'thresholds' }, custom: { align: 'auto', cellOptions: { type: 'auto' }, inspect: false } },
 }
 
+const USUAL_OPTIONS = { stat: { colorMode: 'value', graphMode: 'area', wideLayout: true } }
+
 const CUSTOM = new Set([...Object.keys({ ...USUAL.timeseries.custom, ...USUAL.table.custom }), 'lineWidth', 'showPoints', 'axisSoftMax', 'width', 'minWidth'])
 const fields = new Registry(() => [...PLAIN.map((name) => property(name, false)), ...[...CUSTOM].map((name) => property(name, true))])
 
@@ -74,7 +76,8 @@ const Words = ({ width, height, children }) => (
 )
 
 function Numbers({ panel, data, width, height }) {
-  const { options, type } = panel
+  const { type } = panel
+  const options = { ...USUAL_OPTIONS[type], ...panel.options }
   const getValues = () => getFieldDisplayValues({
     fieldConfig: configuration(panel), reduceOptions: { values: false, ...options.reduceOptions }, replaceVariables: (text) => text,
     theme, data, sparkline: options.graphMode === 'area', timeZone: 'utc',
@@ -113,7 +116,7 @@ function Lines({ panel, data, range, marks, width, height }) {
   return (
     <TimeSeries
       frames={data} timeRange={{ from, to, raw: { from, to } }} timeZone="utc" width={width} height={height} options={panel.options}
-      legend={{ showLegend: true, calcs: [], ...panel.options.legend }}
+      legend={{ showLegend: true, calcs: [], displayMode: 'list', placement: 'bottom' }}
     >
       {(builder) => void builder.addHook('draw', draw)}
     </TimeSeries>

@@ -21,7 +21,7 @@ export class Prometheus {
     const left = new Map(variables.map((one) => [one.name, one]))
     while (left.size) {
       const [name, one] = [...left].find(([, { query }]) =>
-        ![...(query.query ?? '').matchAll(/\$(\w+)/g)].some(([, other]) => left.has(other)))
+        ![...query.matchAll(/\$(\w+)/g)].some(([, other]) => left.has(other)))
       left.delete(name)
       if (one.type === 'datasource') this.variables[name] = 'Prometheus'
       else if (wanted[name]) this.variables[name] = [wanted[name]]
@@ -33,7 +33,7 @@ export class Prometheus {
     }
   }
 
-  async values({ query: { query: asked }, regex }) {
+  async values({ query: asked, regex }) {
     const text = this.fill(asked, 1)
     const [, series, label] = /^label_values\((.*),\s*(\w+)\)$/s.exec(text) ?? []
     const { from, to } = this.range
