@@ -213,7 +213,7 @@ class Status(LivePage):
             else urlsplit(network.url).netloc,
             uptime=self.context.uptime(),
             samples=samples,
-            chart=chart(samples, self.now() - network.attention.last.started_at),
+            chart=chart(samples, self.context.uptime()),
             strip=strip(network.history.severities(self.now())),
             note=network.plan.intervals_note,
             collectors=network.selection.collectors,

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from api_exporter.collectors.collector import MetricFilter
 from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.report.words import NO_PROBLEM
+from api_exporter.subjects.watch import KeptFindings
 from api_exporter.upstream.advice import advice
 from api_exporter.web.status import pages
 from tests.parts import attempt
@@ -152,6 +153,14 @@ class StatusTests(ServedTestCase):
         self.watched.advance(300)
         self.assertNotIn("10 connected", self.text())
         self.assertIn("now not read", self.page())
+
+    def test_start(self) -> None:
+        """The start of the exporter stays where it was, also with another account."""
+        self.watched.advance(3600)
+        drawn = re.compile('<path class="start" d="(M[^"]+)"')
+        before = drawn.findall(self.page())
+        self.watched.attention.last = KeptFindings(started_at=self.watched.now())
+        self.assertEqual(before, drawn.findall(self.page()))
 
     def test_unknown_findings(self) -> None:
         """Before the findings are known, no bar says that all is right."""
