@@ -158,7 +158,7 @@ class NetworkTests(SynchronousTestCase):
         bench.advance(40)
         bench.replies["accounts"] = b'[{"id":"b"}]'
         bench.replies["peers"] = Deferred[bytes]()
-        bench.on_token_changed()
+        bench.refresher.on_token_changed()
         for answer in (lambda: None, lambda: late.callback(b'[{"id":"p1"}]')):
             answer()
             bench.advance(1)
