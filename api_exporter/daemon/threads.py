@@ -47,7 +47,7 @@ class DaemonThreadPool(ThreadPool):
 
 
 class _NameThreads(DaemonThreadPool):
-    no_thread = partial(gaierror, EAI_MEMORY)
+    no_thread = staticmethod(partial(gaierror, EAI_MEMORY))
 
 
 def _look_up(

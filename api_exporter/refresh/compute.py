@@ -11,8 +11,9 @@ from traceback import clear_frames
 from typing import ParamSpec, TypeVar
 
 from msgspec.structs import replace
-from twisted.internet.defer import Deferred, DeferredLock
+from twisted.internet.defer import CancelledError, DeferredLock
 from twisted.internet.interfaces import IReactorFromThreads
+from twisted.internet.threads import deferToThreadPool
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
 
@@ -52,34 +53,26 @@ class ComputeThread:
     def __call__(
         self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
     ) -> Awaitable[T]:
-        done: Deferred[T] = Deferred()
         work = [partial(function, *args, **kwargs)]
 
-        def compute() -> Callable[[], None]:
+        def compute() -> T:
+            if not work:
+                raise CancelledError
             computation = work.pop()  # a traceback must not keep the arguments
-            if done.called:
-                return lambda: None
             try:
-                result = computation()
-            except Exception as error:  # noqa: BLE001 - raised where it is awaited
+                return computation()
+            except Exception as error:
                 clear_frames(error.__traceback__)
-                return partial(done.errback, Failure(error))
+                raise
             finally:
                 del computation
-            return partial(done.callback, result)
 
-        def end(_: bool, outcome: Callable[[], None] | Failure) -> None:
-            if isinstance(outcome, Failure):  # no thread could start
-                outcome = partial(done.errback, outcome)
-            self._reactor.callFromThread(_deliver, done, outcome)
+        def forget(reason: Failure) -> Failure:
+            work.clear()
+            return reason
 
-        self._thread.callInThreadWithCallback(end, compute)
-        return done
-
-
-def _deliver(done: Deferred[T], deliver: Callable[[], None]) -> None:
-    if not done.called:
-        deliver()
+        done = deferToThreadPool(self._reactor, self._thread, compute)
+        return done.addErrback(forget)
 
 
 async def compute_at_once(
@@ -111,7 +104,6 @@ class AccountCompute:
         self._small_bytes = small_bytes
         self._spent = spent
         self._large: set[str] = set()
-        self._in_thread = 0
         self._turn = DeferredLock()
         self._is_slow = self._has_answer = False
 
@@ -135,20 +127,15 @@ class AccountCompute:
     ) -> Awaitable[T]:
         # Computations of an account share caches: none beside one in the thread.
         is_small = self._has_answer and not self._large and not self._is_slow
-        if not is_small or self._in_thread:
-            self._in_thread += 1
-            return self._in_turn(partial(function, *args, **kwargs))
-        return self._at_once(partial(function, *args, **kwargs))
+        compute = self._at_once if is_small and not self._turn.locked else self._in_turn
+        return compute(partial(function, *args, **kwargs))
 
     async def _in_turn(self, computation: Callable[[], T]) -> T:
         # One of an account waits for the thread at a time, so accounts take turns.
-        try:
-            async with self._turn:
-                computing = self._thread(computation)
-                del computation  # a traceback must not keep the arguments
-                return await computing
-        finally:
-            self._in_thread -= 1
+        async with self._turn:
+            computing = self._thread(computation)
+            del computation  # a traceback must not keep the arguments
+            return await computing
 
     async def _at_once(self, computation: Callable[[], T]) -> T:
         began = self._spent()
