@@ -56,7 +56,7 @@ class LiveSettings(Struct, kw_only=True):
             read = await self.read()
         except ConfigurationError as error:
             why = "; ".join(error.problems)
-            log.error("{error}; the previous settings stay in use", error=why)  # noqa: TRY400 - a line
+            log.error("{error}; the previous settings stay in use", error=why)  # noqa: TRY400 - no traceback
             return
         before, (after, fixed) = self.settings, applicable(self.settings, read)
         if fixed:

@@ -50,8 +50,7 @@ class Discovery(AccountPage):
 
     def __init__(self, networks: Networks, context: SiteContext) -> None:
         super().__init__(networks, context)
-        self._locks: WeakKeyDictionary[AccountNetwork, DeferredLock]
-        self._locks = WeakKeyDictionary()
+        self._locks = WeakKeyDictionary[AccountNetwork, DeferredLock]()
 
     def one(self, request: Request, network: AccountNetwork) -> bytes | int:
         try:
