@@ -273,9 +273,7 @@ class PageDecoder:
     """A decoder of one page of a log: it only counts the records."""
 
     record = type(None)
-
-    def __init__(self) -> None:
-        self._decoder = msgspec.json.Decoder(_Page)
+    _decoder = msgspec.json.Decoder(_Page)
 
     def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
         try:

@@ -290,9 +290,7 @@ class UsageDecoder:
     """A decoder of the buckets of the requested period."""
 
     record = Usage
-
-    def __init__(self) -> None:
-        self._buckets = ListDecoder(UsageBucket, key="period_start")
+    _buckets = ListDecoder(UsageBucket, key="period_start")
 
     def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
         usages = (usage for usage in known.before if isinstance(usage, Usage))
@@ -310,7 +308,6 @@ class DenialsDecoder:
     """A decoder of a page of the access log. Its one row is neither read nor kept."""
 
     record = Denials
-
     _decoder = msgspec.json.Decoder(RequestCount)
 
     def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
