@@ -26,9 +26,13 @@ MODES = {
     "./usr/lib/systemd/system/api-exporter.socket": "-rw-r--r--",
     "./usr/lib/sysusers.d/api-exporter.conf": "-rw-r--r--",
     "./usr/share/api-exporter/config": "-rw-r--r--",
+    "./usr/share/api-exporter/prometheus/alertmanager.yml": "-rw-r--r--",
+    "./usr/share/api-exporter/prometheus/prometheus.yml": "-rw-r--r--",
     "./usr/share/api-exporter/token.conf": "-rw-r--r--",
     "./usr/share/api-exporter/unix-socket.conf": "-rw-r--r--",
+    "./usr/share/doc/api-exporter/examples/api-exporter.sh": "-rwxr-xr-x",
     "./usr/share/doc/api-exporter/examples/logrotate": "-rw-r--r--",
+    "./usr/share/doc/api-exporter/examples/monitoring/stun.py": "-rw-r--r--",
     "./usr/share/doc/api-exporter/runbooks.html": "lrwxrwxrwx",
     "./usr/share/man/man1/api-exporter.1.gz": "-rw-r--r--",
 }
