@@ -27,7 +27,12 @@ from api_exporter.ports import Compute, Jitter, Now
 from api_exporter.refresh.compute import SMALL_BYTES, SWITCH_INTERVAL, ComputeThread
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving import listener
-from api_exporter.serving.site import BoundedSite, OpenSite, connection_limit
+from api_exporter.serving.site import (
+    BoundedSite,
+    OpenSite,
+    connection_limit,
+    warn_exposed,
+)
 from api_exporter.settings import loader
 from api_exporter.settings.definitions import ACCESS_SECTION, SECTIONS, Settings
 from api_exporter.settings.errors import ConfigurationError
@@ -234,12 +239,14 @@ def assemble(
             process.registry, lambda: {n: one.telemetry for n, one in networks.items()}
         )
     site = _site(configured, networks, context, reactor)
+    access = configured.access
+    is_safe = context.simulated or (access is not None and access.protected)
     listening = listener.Listener(
         addresses=settings.listen_address,
         site=site,
         reactor=reactor,
         on_ready=partial(_announce, settings, pprof),
-        on_exposed=(lambda: None) if context.simulated else site.warn_exposed,
+        on_exposed=(lambda: None) if is_safe else warn_exposed,
     )
     status = partial(_state, settings, networks, now)
     notifier = Notifier(os.environ, status, reactor)
@@ -252,7 +259,9 @@ def assemble(
         notifier,
         *filter(None, [profiles]),
     ]
-    reloads = [accounts.reload, listening.reload, site.reload]
+    reloads = [accounts.reload, listening.reload]
+    if access is not None:
+        reloads.append(access.reload)
     if read is not None:
         on_changed = partial(_on_changed, settings, networks, site, notifier)
         live = LiveSettings(

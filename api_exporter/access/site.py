@@ -104,13 +104,6 @@ class ProtectedSite(BoundedSite):
             return found
         return _DeferredPage(Deferred.fromCoroutine(self._admit(request, found)))
 
-    def warn_exposed(self) -> None:
-        if not self._access.protected:
-            super().warn_exposed()
-
-    def reload(self) -> None:
-        self._access.reload()
-
     def record_rejection(self, address: str, why: str) -> None:
         self._rejections.add(address, why)
         self._count_rejection()

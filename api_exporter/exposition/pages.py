@@ -188,11 +188,7 @@ class Pages:
         return sum(p.cut_count for page in self._pages.values() for p in page)
 
     def whole(self, names: frozenset[str] | None = None) -> JoinedPages:
-        """Return the pages of all or some collectors, joined and cached.
-
-        Args:
-            names: the selected collectors; None for all.
-        """
+        """Return the pages of some collectors, or of all, joined and cached."""
         joined = self._wholes.get(names)
         if joined is None:
             if len(self._wholes) >= _MAX_CACHED_FILTERS:

@@ -191,8 +191,7 @@ class LogCursor(Struct, frozen=True, kw_only=True):
     """The position in a log up to which rows have been written. Each log is a class.
 
     Attributes:
-        rows: the name of its rows in log lines.
-        row: the name of one row.
+        rows: the name of its rows in log lines; `row` is that of one.
     """
 
     rows: ClassVar[str]

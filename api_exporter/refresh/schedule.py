@@ -262,9 +262,6 @@ class Schedule:
         """End a refresh that got a 429; return the seconds of the pause.
 
         Another resource keeps its place in the queue after its first 429.
-
-        Args:
-            retry_after: the Retry-After of the response in seconds, or None.
         """
         began = self._end_request(name)
         pause = self._budget.record_429(began, now, retry_after)

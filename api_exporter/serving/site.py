@@ -154,15 +154,12 @@ class BoundedSite(Site):
                 connection.unsent_bytes() for connection in self.connections
             )
 
-    def warn_exposed(self) -> None:
-        """Warn that other machines can connect."""
-        log.warn(
-            "Metrics are readable by anyone who can connect: no password, token or"
-            " client certificate is required (see WEB_CONFIG_FILE)"
-        )
 
-    def reload(self) -> None:
-        """Reload the files that configure access, if they have changed."""
+def warn_exposed() -> None:
+    log.warn(
+        "Metrics are readable by anyone who can connect: no password, token or"
+        " client certificate is required (see WEB_CONFIG_FILE)"
+    )
 
 
 class OpenSite(BoundedSite):

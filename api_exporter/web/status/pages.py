@@ -135,7 +135,6 @@ class LivePage(AccountPage):
 
         Args:
             title: begins the title, before the account's name.
-            host: of the NetBird API.
         """
         return _template().render(
             page=page,
