@@ -172,19 +172,19 @@ class ResourceState(Struct, frozen=True, gc=False, kw_only=True):
 
         Peers that are held back are not known yet.
         """
-        if self.not_read in _UNSUPPORTED:
-            return None
         if self.error is not None or self.withdrawn:
             return False
+        if self.not_read in _UNSUPPORTED:
+            return None
         is_withheld = self.restricted and self.ended_at is not None
         return True if is_withheld or self.last_success is not None else None
 
     def word(self, now: float) -> StateWord:
         """Return the state in a word, at a time in seconds since the epoch."""
-        if self.not_read in _UNSUPPORTED:
-            return "unsupported"
         if self.error is not None:
             return "failing"
+        if self.not_read in _UNSUPPORTED:
+            return "unsupported"
         if self.withdrawn:
             return "expired"
         if self.restricted:

@@ -152,7 +152,7 @@ _RESOURCE_GAUGES: tuple[
         "api_exporter_resource_up",
         "Whether the last refresh of the resource succeeded and its metrics have not"
         " expired (1 = yes, 0 = no)",
-        lambda s: None if s.supported is False else s.up,
+        lambda s: s.up if s.error or s.supported is not False else None,
     ),
     (
         "api_exporter_resource_supported",

@@ -182,9 +182,9 @@ log info peers can be refreshed again after 18 failures
 
 The end of a failure is logged even for an answer that was logged before.
 groups lost +60: groups unsupported
-groups broken +3800: groups unsupported http_5xx
+groups broken +3800: groups failing http_5xx
 groups lost +3800: groups unsupported
-groups broken +3800: groups unsupported http_5xx
+groups broken +3800: groups failing http_5xx
 log info the NetBird API does not have groups
 log warning cannot refresh groups: 500: broken reason=http_5xx
 log info the NetBird API does not have groups

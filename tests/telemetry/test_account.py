@@ -113,12 +113,19 @@ class AccountTelemetryTests(SynchronousTestCase):
         self.assertEqual(1, self.value(name, reason="timeout"))
 
     def test_unsupported(self) -> None:
-        """A resource that the NetBird API does not have is neither up nor down."""
+        """A resource that the NetBird API does not have is neither up nor down, until
+        it fails.
+        """
         self.states.fails("groups", 1000)
         self.states.absent("groups")
         self.assertEqual(0, self.states["groups"].failures)
         self.assert_values(
             "groups", resource_up=None, resource_supported=0, refresh_failures_total=1
+        )
+        self.states.fails("groups", 1100)
+        self.assertEqual("failing", self.states["groups"].word(1100))
+        self.assert_values(
+            "groups", resource_up=0, resource_supported=0, refresh_failures_total=2
         )
 
     def test_withdrawn(self) -> None:
