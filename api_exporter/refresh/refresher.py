@@ -289,7 +289,8 @@ class Refresher(Service):
         try:
             try:
                 peers_fail = name != PEERS and self._states[PEERS].error is not None
-                self._states.record(name, Expired(self._max_ages[name], peers_fail))
+                seconds = self._max_age(name, self._states.every[name].period)
+                self._states.record(name, Expired(seconds, peers_fail))
             finally:
                 await self._pipeline.withdraw(name)
             self._reset_withdrawn()

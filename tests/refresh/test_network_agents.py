@@ -14,6 +14,7 @@ from api_exporter.ports import ResponseBody, UpstreamError
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES
 from tests.bodies import recorded
+from tests.logbook import logbook
 from tests.parts import (
     CURRENT_USER,
     SERVICE_USER,
@@ -185,6 +186,18 @@ class CostTests(SynchronousTestCase):
             self.assertIs(is_up, state.up)
             if is_up:
                 self.assertLessEqual(1200, state.period)
+
+    def test_expiry(self) -> None:
+        """The log has the time after which the metrics of a slow resource expire."""
+        book = logbook(self)
+        network = Agents()
+        network.took["consumption"] = 30.0
+        network.advance(HOUR)
+        path = RESOURCE_BY_NAME["agent_consumption"].path
+        network.replies[path] = UpstreamError("http_5xx", "500: no")
+        network.advance(3 * HOUR)
+        [line] = [one for one in book.lines() if "consumption have expired" in one]
+        self.assertIn("no successful refresh for 4500 s", line)
 
 
 class EndsTests(SynchronousTestCase):
