@@ -8,12 +8,7 @@ from unicodedata import category
 from msgspec import Struct
 from msgspec.structs import replace
 
-from api_exporter.attention.thresholds import (
-    Lifetime,
-    Severity,
-    Thresholds,
-    runbook_url,
-)
+from api_exporter.attention.thresholds import Lifetime, Severity, Thresholds
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.members import Named
 from api_exporter.netbird.records import Peer
@@ -108,15 +103,6 @@ class Finding(Struct, frozen=True, gc=False, kw_only=True):
     found_at: float = 0.0
 
     @property
-    def finding(self) -> str:
-        """The name, such as `NetBirdNetworkUnreachable`."""
-        return self.kind.name
-
-    @property
-    def object_type(self) -> str:
-        return self.kind.object_type
-
-    @property
     def key(self) -> FindingKey:
         """The identity: at one time, no two findings of an account share it."""
         return self.kind.name, self.kind.object_type, self.object_id
@@ -130,10 +116,6 @@ class Finding(Struct, frozen=True, gc=False, kw_only=True):
     def text(self) -> str:
         return f"{self.subject} {self.message}"
 
-    def runbook(self, runbooks: str) -> str:
-        """Return the URL of the alert's section, or "" without an alert."""
-        return self.alert and runbook_url(runbooks, self.alert)
-
 
 def join_lines(findings: Sequence[Finding]) -> Iterator[Finding]:
     """Yield the findings as lines: several of a kind with `many` become one line.
@@ -142,11 +124,11 @@ def join_lines(findings: Sequence[Finding]) -> Iterator[Finding]:
     """
     several: dict[str, list[Finding]] = {}
     for one in findings:
-        several.setdefault(one.finding, []).append(one)
+        several.setdefault(one.kind.name, []).append(one)
     for one in findings:
         if one.kind.many is None:
             yield one
-        elif of_kind := several.pop(one.finding, None):
+        elif of_kind := several.pop(one.kind.name, None):
             yield _joined(one.kind.many, of_kind)
 
 

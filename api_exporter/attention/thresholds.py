@@ -63,10 +63,6 @@ class Thresholds(Struct, frozen=True, forbid_unknown_fields=True):
         return {name: value for name, value in numbers.items() if value is not None}
 
 
-def runbook_url(runbooks: str, alert: str) -> str:
-    return f"{runbooks}#{alert.lower()}"
-
-
 _KINDS = {
     table.name: list[Name] if table.type is Groups else get_args(table.type)[1]
     for table in fields(Thresholds)

@@ -107,7 +107,7 @@ def finding_entry(
         until=_instant(finding.until),
         when=words.when(finding, started_at, now),
         new=words.is_new(finding, started_at, now),
-        runbook=finding.runbook(runbooks) or None,
+        runbook=f"{runbooks}#{finding.alert.lower()}" if finding.alert else None,
     )
 
 

@@ -309,11 +309,11 @@ def _published(findings: Iterable[Finding]) -> Iterator[Finding]:
     return islice(chain.from_iterable(few), MAX_SERIES)
 
 
-_name = attrgetter("finding")
+_name = attrgetter("kind.name")
 
 
 def _labels(f: Finding) -> tuple[str, ...]:
-    return f.finding, f.severity, f.object_type, f.object_id, f.object
+    return f.kind.name, f.severity, f.kind.object_type, f.object_id, f.object
 
 
 def _combined(snapshot: Snapshot, state: KeptFindings) -> FindingList:

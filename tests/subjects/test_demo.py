@@ -94,8 +94,8 @@ class DemoTests(SynchronousTestCase):
             inventory = known(network, at)
             looked = seen(inventory, now=at, thresholds=NAMED)
             every = findings(looked)
-            times.update({one.finding for one in every})
-            if "NetBirdFleetDropped" in {one.finding for one in every}:
+            times.update({one.kind.name for one in every})
+            if "NetBirdFleetDropped" in {one.kind.name for one in every}:
                 dropped.append(at)
             for one in every:
                 self.assertRegex(one.message, r"^\S.*\.$")

@@ -108,7 +108,7 @@ class ExporterTests(FindingsTestCase):
             " auditor.",
         )
         [finding] = findings(looked)
-        self.assertEqual(("warning", ""), (finding.severity, finding.runbook("x")))
+        self.assertEqual(("warning", ""), (finding.severity, finding.alert))
         admin = inventory_of(users=(replace(user, role="admin"),))
         self.tells(seen(admin, states=states))
 

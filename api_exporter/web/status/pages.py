@@ -261,8 +261,8 @@ def _requests(network: AccountNetwork) -> Iterator[tuple[Attempt, VerdictWord, s
 
 ABOUT: Mapping[str, Callable[[Finding], bool]] = {
     "": lambda _: True,
-    "network": lambda one: one.object_type == "network",
-    "route": lambda one: one.object_type == "route",
+    "network": lambda one: one.kind.object_type == "network",
+    "route": lambda one: one.kind.object_type == "route",
     "expiry": lambda one: one.until is not None,
 }
 """The findings of a page, by the parameter `about`."""
