@@ -164,6 +164,7 @@ class Pages:
     """The newest page of each collector."""
 
     def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
         self._pages: dict[str, Page] = dict.fromkeys(names, ())
         self._wholes: dict[frozenset[str] | None, JoinedPages] = {}
 
@@ -171,10 +172,6 @@ class Pages:
         """Replace a collector's page; an empty one withdraws it."""
         self._pages[name] = page
         self._wholes.clear()
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(self._pages)
 
     def series(self) -> dict[str, int]:
         return {name: sum(p.series for p in page) for name, page in self._pages.items()}
