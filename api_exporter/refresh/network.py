@@ -183,6 +183,8 @@ class AccountNetwork(MultiService):
             self._log.warn("cannot keep the metrics: {error}", error=str(error))
             return
         self.refresher.begin_with(before.refresher, names)
+        self.telemetry.reachable = before.telemetry.reachable
+        self.telemetry.recent.extend(before.telemetry.recent)
         if self.history.step == before.history.step:
             self.history = before.history
         self.attention.last = before.attention.last

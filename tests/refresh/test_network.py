@@ -63,6 +63,16 @@ class NetworkTests(SynchronousTestCase):
             self.assertNotEqual(getattr(before.inventory, name), getattr(own, name))
         self.assertEqual(before.inventory.peers, after.inventory.peers)
 
+    def test_requests_before_a_reload(self) -> None:
+        """The newest requests are those of before a reload, until there are others."""
+        before = Bench("peers").start()
+        before.count_attempt(attempt("api/peers"))
+        self.successResultOf(before.stopService())
+        after = Bench("peers")
+        self.successResultOf(Deferred.fromCoroutine(after.begin_with(before)))
+        self.assertIs(True, after.telemetry.reachable)
+        self.assertEqual([*before.telemetry.recent], [*after.telemetry.recent])
+
     def test_found_before_a_reload(self) -> None:
         """A reload does not change when a finding was first found."""
         before = Bench("peers", "users", users=b"[]").start()
