@@ -1,5 +1,7 @@
 """The access log of the reverse proxy: its requests, one page each."""
 
+from dataclasses import dataclass
+
 from twisted.internet.defer import Deferred
 from twisted.internet.interfaces import IReactorTime
 
@@ -7,7 +9,6 @@ from api_exporter.logs.journal import Journal
 from api_exporter.logs.position import Position
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Fetch, ResponseBody, UpstreamError
-from api_exporter.refresh.pipeline import Log
 from api_exporter.subjects.reverse_proxy import service_names
 from api_exporter.telemetry.logs import AccessLogTelemetry
 
@@ -27,46 +28,31 @@ OPENING_TIMEOUT = 5.0
 """Seconds to wait for the files to open. Other requests of the account also wait."""
 
 
-class AccessLog(Log):
-    """Requests the access log of an account.
+@dataclass(eq=False, kw_only=True, repr=False)
+class AccessLog(Journal):
+    """The access log of an account, whose requests it chooses.
 
-    Args:
+    Attributes:
         period: seconds between two requests during a backlog.
     """
 
-    def __init__(
-        self,
-        journal: Journal,
-        telemetry: AccessLogTelemetry,
-        *,
-        period: float,
-        clock: IReactorTime,
-    ) -> None:
-        self.journal = journal
-        self._telemetry = telemetry
-        self._period = period
-        self._clock = clock
-        self._requested_at = self._started_at = float("-inf")
-        self._page_count = 0
+    telemetry: AccessLogTelemetry
+    period: float
+    clock: IReactorTime
 
-    def startService(self) -> None:
-        super().startService()
-        self.journal.startService()
-
-    def stopService(self) -> Deferred[None]:
-        super().stopService()
-        return self.journal.stopService()
+    _requested_at = _started_at = float("-inf")
+    _page_count = 0
 
     @property
     def interval(self) -> float:
         return BUSY_CYCLE if self._page_count > BUSY_PAGES else REQUEST_INTERVAL
 
     def is_due(self) -> bool:
-        now = self._clock.seconds()
-        is_due = now - self._requested_at >= REQUEST_INTERVAL - self._period
+        now = self.clock.seconds()
+        is_due = now - self._requested_at >= REQUEST_INTERVAL - self.period
         if self._page_count > BUSY_PAGES:
             is_due = is_due and now - self._started_at >= BUSY_CYCLE
-        return self.journal.is_behind or is_due
+        return self.is_behind or is_due
 
     async def fetch(
         self, fetch: Fetch, path: str, max_seconds: float, inventory: Inventory
@@ -75,18 +61,18 @@ class AccessLog(Log):
 
         Raises UpstreamError, without a request, if the log cannot be written.
         """
-        self._telemetry.set_services(service_names(inventory))
-        self._requested_at = self._clock.seconds()
-        if not self.journal.is_behind:
+        self.telemetry.set_services(service_names(inventory))
+        self._requested_at = self.clock.seconds()
+        if not self.is_behind:
             self._started_at, self._page_count = self._requested_at, 0
         self._page_count += 1
-        opening = Deferred.fromCoroutine(self.journal.open_files())
-        position = await opening.addTimeout(OPENING_TIMEOUT, self._clock, _give_up)
+        opening = Deferred.fromCoroutine(self.open_files())
+        position = await opening.addTimeout(OPENING_TIMEOUT, self.clock, _give_up)
         if position is None:
-            raise UpstreamError("log_file", self.journal.problem, unsent=True)
+            raise UpstreamError("log_file", self.problem, unsent=True)
         assert isinstance(position, Position)
         body = await fetch(f"{path}?{position.query}", max_seconds)
-        self.journal.receive(body.data, position)
+        self.receive(body.data, position)
         return body
 
 

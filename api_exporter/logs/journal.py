@@ -8,6 +8,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from errno import EROFS
 from typing import Protocol
 
@@ -46,6 +47,7 @@ class Telemetry(Protocol):
     def record_progress(self, lag: float, skipped: int) -> None: ...
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class Journal(Log):
     """A log of an account, written from whole lists.
 
@@ -54,31 +56,22 @@ class Journal(Log):
         problem: why the log cannot be written, as an error message.
     """
 
-    def __init__(
-        self,
-        *,
-        account: str,
-        personal: frozenset[str],
-        sink: Sink,
-        compute: Compute,
-        telemetry: Telemetry,
-        log: Logger,
-        now: Now,
-    ) -> None:
-        self._now = now
-        self._account = account
-        self._personal = personal
-        self._sink = sink
-        self._rows = sink.first.rows
-        self._compute = compute
-        self._telemetry = telemetry
-        self._log = log
+    account: str
+    personal: frozenset[str]
+    sink: Sink
+    compute: Compute
+    telemetry: Telemetry
+    log: Logger
+    now: Now
+
+    def __post_init__(self) -> None:
+        self._rows = self.sink.first.rows
         self._cursor: LogCursor | None = None
         self._next_list: tuple[bytes, LogCursor | None] | None = None
         self._working: Deferred[None] | None = None
         self._failing = False
         self._unwritten_since: int | None = None
-        self._unreadable: Counter[int] = Counter()
+        self._unreadable = Counter[int]()
         self.is_behind = False
         self.problem = "the files of the log cannot be opened"
 
@@ -114,7 +107,7 @@ class Journal(Log):
     def stopService(self) -> Deferred[None]:
         """Stop; the result fires after the current write, and closes the file."""
         super().stopService()
-        return self._wait().addCallback(lambda _: self._sink.close())
+        return self._wait().addCallback(lambda _: self.sink.close())
 
     def _wait(self) -> Deferred[None]:
         """Wait for the current work; cancelling does not cancel it."""
@@ -144,7 +137,7 @@ class Journal(Log):
             self._failed(error)
         except Exception:  # noqa: BLE001
             self._cursor = None
-            self._log.failure("internal error while writing {rows}", rows=self._rows)
+            self.log.failure("internal error while writing {rows}", rows=self._rows)
 
     async def _write_lists(self) -> None:
         """Write one list after the other; errors are logged, never raised."""
@@ -159,27 +152,27 @@ class Journal(Log):
 
     async def _load_cursor(self) -> LogCursor:
         if self._cursor is None:
-            self._cursor, recovered = await self._sink.load()
-            self._telemetry.written(len(recovered))
-            keys = map(self._sink.first.key, recovered)
+            self._cursor, recovered = await self.sink.load()
+            self.telemetry.written(len(recovered))
+            keys = map(self.sink.first.key, recovered)
             self._count([(k[1], r) for k, r in zip(keys, recovered, strict=True) if k])
             if not self._failing:
-                self._log.info(
-                    "{rows} go to {output}", rows=self._rows, output=self._sink.where
+                self.log.info(
+                    "{rows} go to {output}", rows=self._rows, output=self.sink.where
                 )
         return self._cursor
 
     async def _write(self, body: bytes) -> None:
         before = await self._load_cursor()
-        now = int(self._now() * NANOSECONDS_PER_SECOND)
-        unreadable, new = await self._compute(new_rows, before, body, now)
+        now = int(self.now() * NANOSECONDS_PER_SECOND)
+        unreadable, new = await self.compute(new_rows, before, body, now)
         del body
         self._count_unreadable(unreadable)
         self._cursor = new.before
         if new.gap_reason:
             await self._commit(b"", new.before)
-            self._telemetry.missed()
-            self._log.warn(
+            self.telemetry.missed()
+            self.log.warn(
                 "{rows} may be missing: {error}", rows=self._rows, error=new.gap_reason
             )
         for batch in batches(new.rows):
@@ -191,9 +184,9 @@ class Journal(Log):
             await self._commit(b"", after)
         self._unwritten_since = None
         self.is_behind = new.lag > 0
-        self._telemetry.record_progress(new.lag, new.skipped)
+        self.telemetry.record_progress(new.lag, new.skipped)
         if new.skipped:
-            self._log.warn(
+            self.log.warn(
                 "{count} {rows} are too old and are not counted: the exporter continues"
                 " with the newest ones",
                 count=new.skipped,
@@ -203,30 +196,30 @@ class Journal(Log):
     async def _write_batch(self, rows: Sequence[LogRow]) -> None:
         assert self._cursor is not None
         self._unwritten_since = nanoseconds(rows[0].timestamp)
-        line = self._sink.first.line
-        lines = await self._compute(render, line, rows, self._account, self._personal)
+        line = self.sink.first.line
+        lines = await self.compute(render, line, rows, self.account, self.personal)
         lost = [row.id for row, line in zip(rows, lines, strict=True) if not line]
         cursor = self._cursor.with_([row.key for row in rows])
         await self._commit(b"".join(lines), cursor)
-        self._telemetry.written(len(rows) - len(lost))
+        self.telemetry.written(len(rows) - len(lost))
         self._count([(row.timestamp, row.raw) for row in rows])
         for id_ in lost:
-            self._telemetry.missed()
-            self._log.warn(
+            self.telemetry.missed()
+            self.log.warn(
                 "{row} {id} is unreadable and is not written",
-                row=self._sink.first.row,
+                row=self.sink.first.row,
                 id=id_,
             )
 
     async def _commit(self, lines: bytes, cursor: LogCursor) -> None:
-        await self._sink.write(lines, cursor)
+        await self.sink.write(lines, cursor)
         self._cursor = cursor
 
     def _count(self, rows: Sequence[tuple[str, bytes]]) -> None:
         """Count rows, each with its timestamp."""
-        since = int(self._now() * NANOSECONDS_PER_SECOND) - COUNTED_AGE
+        since = int(self.now() * NANOSECONDS_PER_SECOND) - COUNTED_AGE
         recent = [raw for timestamp, raw in rows if nanoseconds(timestamp) >= since]
-        self._telemetry.count_recent_rows(recent, len(rows) - len(recent))
+        self.telemetry.count_recent_rows(recent, len(rows) - len(recent))
 
     def _count_unreadable(self, hashes: Iterable[int]) -> None:
         """Report each unreadable row once: later lists may contain it again."""
@@ -235,8 +228,8 @@ class Journal(Log):
         has_room = len(self._unreadable) < MAX_UNREADABLE
         self._unreadable = found | self._unreadable if has_room else found
         if new_count > 0:
-            self._telemetry.missed(new_count)
-            self._log.warn(
+            self.telemetry.missed(new_count)
+            self.log.warn(
                 "unreadable {rows} are not written: {count}",
                 count=new_count,
                 rows=self._rows,
@@ -244,18 +237,18 @@ class Journal(Log):
 
     def _failed(self, error: OSError | ValueError | MemoryError) -> None:
         self._cursor = None
-        now = int(self._now() * NANOSECONDS_PER_SECOND)
+        now = int(self.now() * NANOSECONDS_PER_SECOND)
         if self._unwritten_since is None:  # the next row is not known yet
             self._unwritten_since = now
-        self._telemetry.record_progress(
+        self.telemetry.record_progress(
             max(0, now - self._unwritten_since) / NANOSECONDS_PER_SECOND, 0
         )
-        where, error_text = self._sink.where, _reason(error, self._sink.where)
+        where, error_text = self.sink.where, _reason(error, self.sink.where)
         self.problem = f"cannot write to {where}: {error_text}"
         if not self._failing:
             self._failing = True
-            self._telemetry.writable(False)
-            self._log.warn(
+            self.telemetry.writable(False)
+            self.log.warn(
                 "cannot write {rows} to {output}: {error}; NetBird keeps them, and the"
                 " exporter retries",
                 rows=self._rows,
@@ -266,11 +259,11 @@ class Journal(Log):
     def _succeeded(self) -> None:
         if self._failing:
             self._failing = False
-            self._telemetry.writable(True)
-            self._log.info(
+            self.telemetry.writable(True)
+            self.log.info(
                 "{rows} are written to {output} again",
                 rows=self._rows,
-                output=self._sink.where,
+                output=self.sink.where,
             )
 
 

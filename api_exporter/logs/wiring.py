@@ -2,9 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.posixbase import PosixReactorBase
@@ -55,19 +54,18 @@ class LogFactory:
         periods: Mapping[str, float],
     ) -> dict[str, Log]:
         """Return the logs of an account, by the resource that they request."""
-        journal = partial(
-            Journal,
-            account=settings.name,
-            personal=settings.expose_personal_data,
-            compute=self.compute,
-            log=log,
-            now=self.now,
-        )
+        common: dict[str, Any] = {
+            "account": settings.name,
+            "personal": settings.expose_personal_data,
+            "compute": self.compute,
+            "log": log,
+            "now": self.now,
+        }
         logs: dict[str, Log] = {}
         if (file := settings.events_file) is not None:
             sink = self._sink(AuditCursor(), file, settings.events_cursor)
             events = EventsTelemetry(registry)
-            logs[AUDIT_EVENTS.name] = journal(sink=sink, telemetry=events)
+            logs[AUDIT_EVENTS.name] = Journal(sink=sink, telemetry=events, **common)
         if settings.reads_access_log:
             file = settings.access_log_file
             if file is not None:
@@ -77,10 +75,11 @@ class LogFactory:
                 sink = NullSink(CountedPosition(start=now))
             rows = AccessLogTelemetry(registry, writes=file is not None)
             logs[ACCESS_LOG] = AccessLog(
-                journal(sink=sink, telemetry=rows),
-                rows,
+                sink=sink,
+                telemetry=rows,
                 period=periods[ACCESS_LOG],
                 clock=self.reactor,
+                **common,
             )
         return logs
 

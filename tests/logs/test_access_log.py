@@ -7,7 +7,6 @@ from twisted.logger import Logger
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.logs.access_log import OPENING_TIMEOUT, REQUEST_INTERVAL, AccessLog
-from api_exporter.logs.journal import Journal
 from api_exporter.logs.listing import NANOSECONDS_PER_SECOND, LogCursor
 from api_exporter.logs.position import Position
 from api_exporter.logs.sinks import NullSink
@@ -39,17 +38,17 @@ class AccessLogTests(SynchronousTestCase):
         self.log = self.access_log(NullSink(Position()))
 
     def access_log(self, sink: NullSink) -> AccessLog:
-        telemetry = AccessLogTelemetry(self.registry, writes=True)
-        self.journal = Journal(
+        log = AccessLog(
             account="",
             personal=frozenset(),
             sink=sink,
             compute=compute_at_once,
-            telemetry=telemetry,
+            telemetry=AccessLogTelemetry(self.registry, writes=True),
             log=Logger("api_exporter.test"),
             now=lambda: START / NANOSECONDS_PER_SECOND + self.clock.seconds(),
+            period=10.0,
+            clock=self.clock,
         )
-        log = AccessLog(self.journal, telemetry, period=10.0, clock=self.clock)
         log.startService()
         return log
 
@@ -85,7 +84,7 @@ class AccessLogTests(SynchronousTestCase):
             for one in range(100 * pages - 50):
                 self.table.add(one)
             self.fetch()
-            while self.journal.is_behind:
+            while self.log.is_behind:
                 self.fetch()
             self.assertEqual(pages, len(self.table.queries))
             self.assertEqual(interval, self.log.interval)
