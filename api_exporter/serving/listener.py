@@ -5,6 +5,7 @@ import socket
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from errno import EADDRINUSE, EADDRNOTAVAIL
 from ipaddress import ip_address
 from pathlib import Path
@@ -160,35 +161,29 @@ def bind_problems(addresses: Iterable[Address | EndpointDescription]) -> Iterato
             yield _explain(address, error)
 
 
+@dataclass(eq=False, kw_only=True, repr=False)
 class Listener(Service):
     """Listens before privileges are dropped; raises ListenError if that fails.
 
-    Args:
+    Attributes:
         on_ready: called with each address: a URL without a path, or an endpoint.
         on_exposed: called once if other machines can connect.
     """
 
-    def __init__(
-        self,
-        *,
-        addresses: Sequence[Address | EndpointDescription],
-        site: BoundedSite,
-        reactor: PosixReactorBase,
-        on_ready: Callable[[str], object],
-        on_exposed: Callable[[], object] = lambda: None,
-    ) -> None:
-        self._addresses = addresses
-        self._site = site
-        self._reactor = reactor
-        self._on_ready = on_ready
-        self._on_exposed = on_exposed
+    addresses: Sequence[Address | EndpointDescription]
+    site: BoundedSite
+    reactor: PosixReactorBase
+    on_ready: Callable[[str], object]
+    on_exposed: Callable[[], object] = lambda: None
+
+    def __post_init__(self) -> None:
         self._ports: list[IListeningPort] = []
         self._tls_ports: list[tuple[EndpointDescription, Port]] = []
 
     def privilegedStartService(self) -> None:
-        for address in self._addresses:
+        for address in self.addresses:
             try:
-                for endpoint in endpoints(address, self._reactor):
+                for endpoint in endpoints(address, self.reactor):
                     if isinstance(endpoint, UNIXServerEndpoint):
                         _remove_unused(Path(endpoint._address))
                     port = _listen(endpoint, self._factory(endpoint))
@@ -200,20 +195,20 @@ class Listener(Service):
                         )
             except Exception as error:  # noqa: BLE001 - a description may be wrong in any way
                 raise ListenError(_explain(address, error)) from None
-            self._on_ready(self._address(address))
+            self.on_ready(self._address(address))
         if not all(_is_local(port.getHost()) for port in self._ports):
-            self._on_exposed()
+            self.on_exposed()
 
     def _factory(self, endpoint: IStreamServerEndpoint) -> IProtocolFactory:
-        if self._site.encrypt is None or _is_unix(endpoint):
-            return self._site
-        return self._site.encrypt(self._site)
+        if self.site.encrypt is None or _is_unix(endpoint):
+            return self.site
+        return self.site.encrypt(self.site)
 
     def reload(self) -> None:
         """Use the current keys and certificates, if valid, for new connections."""
         for address, port in self._tls_ports:
             try:
-                [endpoint] = endpoints(address, self._reactor)
+                [endpoint] = endpoints(address, self.reactor)
             except Exception as error:  # noqa: BLE001 - a file may be wrong in any way
                 why = _explain(address, error)
                 log.warn("{error}; the previous certificate stays in use", error=why)
@@ -222,7 +217,7 @@ class Listener(Service):
             certificate = endpoint._sslContextFactory
             # Connections that are open keep the factory that made them.
             port.factory = cast(
-                Factory, TLSMemoryBIOFactory(certificate, False, self._site)
+                Factory, TLSMemoryBIOFactory(certificate, False, self.site)
             )
 
     def _address(self, address: Address | EndpointDescription) -> str:
@@ -233,7 +228,7 @@ class Listener(Service):
                 return f"{address} ({Address(host.host, host.port)})"
             return str(address)
         port = getattr(host, "port", address.port)
-        scheme = "http" if self._site.encrypt is None else "https"
+        scheme = "http" if self.site.encrypt is None else "https"
         return f"{scheme}://{Address(address.host or 'localhost', port)}"
 
     def stopService(self) -> Deferred[None]:
@@ -246,7 +241,7 @@ class Listener(Service):
             closed = port.stopListening()
             if closed is not None:
                 await closed
-        await self._site.drain(self._reactor)
+        await self.site.drain(self.reactor)
 
 
 def _is_unix(endpoint: IStreamServerEndpoint) -> bool:

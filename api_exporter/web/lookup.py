@@ -4,6 +4,7 @@ They are optional: LOOKUP imports this module.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import msgspec
 from twisted.web.server import Request
@@ -33,26 +34,26 @@ MAX_DNS_LENGTH = 253
 _USAGE = "request /lookup?address=100.64.0.7 or /lookup?name=laptop"
 
 
+@dataclass(eq=False)
 class NewestTable:
     """A follower of a network, which makes the table after each publication."""
 
-    def __init__(self, network: AccountNetwork, compute: Compute) -> None:
-        self._network = network
-        self._compute = compute
-        self._inputs_key: object = None
-        self.table: Table | None = None
+    network: AccountNetwork
+    compute: Compute
+    inputs_key: object = None
+    table: Table | None = None
 
     async def __call__(self, _resource: str) -> None:
         """Make the table again if a list has changed from which it is made."""
-        inventory = self._network.inventory
+        inventory = self.network.inventory
         inputs_key = inventory.inputs_key(TABLE_READS)
-        if inputs_key == self._inputs_key:
+        if inputs_key == self.inputs_key:
             return
-        made, self._inputs_key = None, None
+        made, self.inputs_key = None, None
         try:
             if inventory.peers is not None and inventory.groups is not None:
-                made = await self._compute(make_table, inventory)
-                self._inputs_key = inputs_key
+                made = await self.compute(make_table, inventory)
+                self.inputs_key = inputs_key
         finally:
             self.table = made
 
