@@ -214,20 +214,14 @@ def assemble(
     """Make all services of the program, and connect them.
 
     Args:
-        log_threads: in which all accounts write their logs. A disk may hang, so the
-            process ends without waiting for them.
+        log_threads: write all logs; the process does not wait for a disk that hangs.
         read: reads the settings again; None if a reload keeps them.
     """
     settings = configured.settings
     threads = install_name_resolver(reactor)
     each, thresholds = settings.accounts.values(), settings.thresholds_file
     shared = SharedState(each, thresholds, log_threads, compute, small_bytes)
-    process = ProcessTelemetry(
-        registry=CollectorRegistry(),
-        build=this_build(),
-        threads=[reactor.getThreadPool(), threads, log_threads],
-        dropped=dropped,
-    )
+    process = _process([reactor.getThreadPool(), threads, log_threads], dropped)
     accounts = make_accounts(settings, reactor, shared, now=now, jitter=jitter)
     networks = accounts.networks
     profiles = _profiles(reactor, threads, now) if pprof else None
@@ -239,17 +233,8 @@ def assemble(
             process.registry, lambda: {n: one.telemetry for n, one in networks.items()}
         )
     site = _site(configured, networks, context, reactor)
-    access = configured.access
-    is_safe = context.simulated or (access is not None and access.protected)
-    listening = listener.Listener(
-        addresses=settings.listen_address,
-        site=site,
-        reactor=reactor,
-        on_ready=partial(_announce, settings, pprof),
-        on_exposed=(lambda: None) if is_safe else warn_exposed,
-    )
-    status = partial(_state, settings, networks, now)
-    notifier = Notifier(os.environ, status, reactor)
+    listening = _listener(configured, site, reactor, pprof=pprof)
+    notifier = Notifier(os.environ, partial(_state, settings, networks, now), reactor)
     accounts.follow(partial(_follow, settings, notifier, compute))
     services: list[Service] = [
         *filter(None, [configured.simulation]),
@@ -260,19 +245,43 @@ def assemble(
         *filter(None, [profiles]),
     ]
     reloads = [accounts.reload, listening.reload]
-    if access is not None:
-        reloads.append(access.reload)
+    if configured.access is not None:
+        reloads.append(configured.access.reload)
     if read is not None:
-        on_changed = partial(_on_changed, settings, networks, site, notifier)
         live = LiveSettings(
             settings=settings,
             read=read,
             accounts=accounts,
             set_log_level=set_log_level,
-            on_changed=on_changed,
+            on_changed=partial(_on_changed, settings, networks, site, notifier),
         )
         reloads.append(live.reload)
     return Program(services, reloads)
+
+
+def _process(pools: list[ThreadPool], dropped: Callable[[], int]) -> ProcessTelemetry:
+    return ProcessTelemetry(
+        registry=CollectorRegistry(), build=this_build(), threads=pools, dropped=dropped
+    )
+
+
+def _listener(
+    configured: Configuration,
+    site: BoundedSite,
+    reactor: PosixReactorBase,
+    *,
+    pprof: bool,
+) -> listener.Listener:
+    settings, access = configured.settings, configured.access
+    is_simulated = configured.simulation is not None
+    is_safe = is_simulated or (access is not None and access.protected)
+    return listener.Listener(
+        addresses=settings.listen_address,
+        site=site,
+        reactor=reactor,
+        on_ready=partial(_announce, settings, pprof),
+        on_exposed=(lambda: None) if is_safe else warn_exposed,
+    )
 
 
 def _profiles(reactor: PosixReactorBase, threads: ThreadPool, now: Now) -> "Profiles":

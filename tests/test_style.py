@@ -191,6 +191,18 @@ class StyleTests(SynchronousTestCase):
         """Docstrings and comments keep the same rules."""
         self.assertEqual([], [f for path in wording.files() for f in faults(path)])
 
+    def test_functions(self) -> None:
+        """A function of the package has at most sixty lines."""
+        functions = [
+            (f"{path.name}: {node.name}", node.end_lineno - node.lineno + 1)
+            for path in (ROOT / "api_exporter").rglob("*.py")
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+            and node.end_lineno is not None
+        ]
+        self.assertGreater(len(functions), 1000)
+        self.assertEqual([], [one for one in functions if one[1] > 60])
+
     def test_scripts(self) -> None:
         """So do the comments of scripts, rules, units and other files."""
         paths = list(wording.scripts())

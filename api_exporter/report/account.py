@@ -22,9 +22,10 @@ from api_exporter.report.document import (
     ResourceEntry,
 )
 from api_exporter.report.formatting import instant
-from api_exporter.report.verdict import StateWord
+from api_exporter.report.verdict import StateWord, Verdict
 from api_exporter.subjects.groups import GroupCount
 from api_exporter.subjects.table import RESOURCE_BY_NAME
+from api_exporter.subjects.watch import FindingList
 from api_exporter.upstream.advice import advice
 
 MAX_MACHINES = 10
@@ -55,6 +56,7 @@ def account_entry(
     worst = None
     if of_network.verdict in {"critical", "warning"}:
         worst = words.newest_of_the_worst(found.lines, started_at, now)
+    shown = (found.lines if lines is None else lines)[:max_findings]
     entry = partial(finding_entry, runbooks=runbooks, started_at=started_at, now=now)
 
     return AccountEntry(
@@ -72,9 +74,7 @@ def account_entry(
         last_refresh=_instant(peers.last_success),
         last_refresh_age_seconds=_age(peers.last_success, now),
         token_expires_at=_instant(verdict.token_expiry(inventory)),
-        peers=Numbers.of(len(inventory.peers), inventory.connected_count)
-        if inventory.peers is not None
-        else None,
+        peers=_peer_numbers(inventory),
         networks=last.networks,
         routes=last.routes,
         offline_machines_total=len(inventory.offline_machines)
@@ -82,14 +82,10 @@ def account_entry(
         else None,
         offline_machines=[*map(_machine, inventory.offline_machines[:MAX_MACHINES])],
         groups=_groups(inventory, groups),
-        expiring=sum(one.until is not None for one in found.findings)
-        if of_network.verdict != "unknown"
-        else None,
+        expiring=_expiring(found, of_network),
         finding_counts=FindingCounts(**found.counts) if found.counts else None,
         worst=entry(worst) if worst else None,
-        findings=[
-            *map(entry, (found.lines if lines is None else lines)[:max_findings])
-        ],
+        findings=[*map(entry, shown)],
         no_findings=words.no_findings(found, of_network),
         unchecked=found.unknown,
         off=[name for name in RESOURCE_BY_NAME if name not in states],
@@ -172,6 +168,18 @@ def _instant(at: float | None) -> Instant | None:
 
 def _age(at: float | None, now: float) -> int | None:
     return None if at is None else max(0, int(now - at))
+
+
+def _peer_numbers(inventory: Inventory) -> Numbers | None:
+    if inventory.peers is None:
+        return None
+    return Numbers.of(len(inventory.peers), inventory.connected_count)
+
+
+def _expiring(found: FindingList, of_network: Verdict) -> int | None:
+    if of_network.verdict == "unknown":
+        return None
+    return sum(one.until is not None for one in found.findings)
 
 
 def _groups(
