@@ -241,8 +241,11 @@ class Budget:
             if retry_after is None or retry_after < MIN_RETRY_AFTER:
                 retry_after = self._next_pause
                 self._next_pause = min(2 * self._next_pause, MAX_PAUSE)
+            until = now + retry_after
+            if began <= self._paused_at:  # of a retry that was sent in the pause
+                until = max(until, self._paused_until)
             self._paused_at = self._probed_at = now
-            self._paused_until = now + retry_after
+            self._paused_until = until
             self._refill(now)
             if self.limit is None and self.per_minute is not None and self._answered:
                 self.per_minute = max(MIN_RATE, DECREASE * self.per_minute)

@@ -190,6 +190,8 @@ class EstimateTests(SynchronousTestCase):
         self.assertEqual(0.0, budget.record_429(began, 30.0, 3600.0))
         budget.observe(attempt(status=429, number=2, seconds=0.1), 30.0)
         self.assertEqual(3600.0, budget.record_429(began, 30.0, 3600.0))
+        budget.observe(attempt(status=429, number=2, seconds=0.1), 31.0)
+        self.assertEqual(3599.0, budget.record_429(began, 31.0, 1.0))
 
     def test_full(self) -> None:
         """A bucket that is full gets nothing back."""
