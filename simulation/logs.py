@@ -247,6 +247,16 @@ class LogFile:
         files = [path for path in (*self._rotated, self.file) if path.exists()]
         return len(self._removed_ids) + sum(p.read_bytes().count(b"\n") for p in files)
 
+    def has_newest_line(self) -> bool:
+        """Return whether no line of a rotated file is newer than those of the file."""
+        newest = [
+            max((_place(line) for line in lines), default=("", 0, ""))
+            for path in (*self._rotated, self.file)
+            if path.exists()
+            for lines in [path.read_bytes().split(b"\n")[:-1]]
+        ]
+        return self.file.exists() and newest[-1] == max(newest)
+
     def read(self) -> tuple[list[str], list[Row]]:
         """Return the ids of all lines in order, and the new lines."""
         files = [path for path in (*self._rotated, self.file) if path.exists()]
@@ -264,3 +274,9 @@ class LogFile:
         new = [json.loads(line) for line in whole[len(before) :].split(b"\n")[:-1]]
         self._contents[path] = whole, [*ids, *(line["id"] for line in new)]
         return new
+
+
+def _place(line: bytes) -> tuple[str, int, str]:
+    """Return the place of a line among all: ids are numbers that grow."""
+    row = json.loads(line)
+    return row["timestamp"], len(row["id"]), row["id"]

@@ -464,8 +464,8 @@ class World:
             # Events with lower numbers than the last lines count as written.
             delayed = self._accounts[name.partition(".")[0]].events.delayed
             self.uncertain |= set(map(str, delayed))
-            # Right after a rotation, only the cursor knows the written lines.
-            if file.exists() and file.stat().st_size:
+            # After a rotation, perhaps only the cursor knows the newest line.
+            if self.logs[name].has_newest_line():
                 file.with_name(f"{file.name}.cursor").unlink(missing_ok=True)
             return f"the cursor of {file.name}"
         file = self._token_file(self._chance.choice(NAMES))
