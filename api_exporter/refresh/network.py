@@ -23,7 +23,7 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resources import PEERS, SERVER_VERSION, Resource
 from api_exporter.netbird.unknown import Unknown
 from api_exporter.ports import Attempt, Compute, Fetch, UpstreamError
-from api_exporter.refresh.budget import STRICTEST, RefusedPaths
+from api_exporter.refresh.budget import RefusedPaths
 from api_exporter.refresh.compute import compute_at_once
 from api_exporter.refresh.pipeline import Log, Pipeline
 from api_exporter.refresh.refresher import Refresher
@@ -220,10 +220,10 @@ class AccountNetwork(MultiService):
         return sum(60.0 / period for period in self._requested().values())
 
     @property
-    def request_limit(self) -> float:
-        """The stated limit of requests a minute, else NetBird's strictest one."""
+    def request_limit(self) -> float | None:
+        """The stated limit of requests a minute; None if none is stated."""
         limit = self.plan.budget.limit
-        return STRICTEST if limit is None else limit[0]
+        return None if limit is None else limit[0]
 
     def describe_cost(self) -> str:
         return describe_cost(self._requested(), self.plan.budget.limit)

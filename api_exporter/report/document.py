@@ -133,7 +133,7 @@ class AccountEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         url: of the NetBird API.
         reachable: whether the newest request got a response; null before the first.
         requests_per_minute: that the settings cost.
-        request_limit_per_minute: the stated limit, else NetBird's strictest.
+        request_limit_per_minute: that UPSTREAM_RATE_LIMIT states; null without it.
         last_refresh: when the peers were last read.
         token_expires_at: when the exporter's access token expires.
         networks: those with enabled resources, and how many of them can be reached.
@@ -159,7 +159,7 @@ class AccountEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     url: str
     reachable: bool | None
     requests_per_minute: float
-    request_limit_per_minute: float
+    request_limit_per_minute: float | None
     last_refresh: Instant | None
     last_refresh_age_seconds: Number | None
     token_expires_at: Instant | None

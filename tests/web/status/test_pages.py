@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from api_exporter.collectors.collector import MetricFilter
 from api_exporter.ports import Attempt, UpstreamError
+from api_exporter.refresh.budget import Budget
 from api_exporter.report.words import NO_PROBLEM
 from api_exporter.subjects.watch import KeptFindings
 from api_exporter.upstream.advice import advice
@@ -143,7 +144,9 @@ class StatusTests(ServedTestCase):
         ):
             self.assertIn(f"{title}{shown}", text)
             self.assertIn(f'<a href="{address}">{shown}</a>', page)
-        self.assertRegex(text, r"\d\.\d\d requests a minute \(limit 6\), ")
+        self.assertRegex(text, r"\d\.\d\d requests a minute, ")
+        self.watch(Watched(budget=Budget((30, 5))))
+        self.assertIn(" requests a minute (limit 30), ", self.text())
 
     def test_history(self) -> None:
         """The graph has six hours. The time before the start is unknown."""
