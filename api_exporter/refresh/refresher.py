@@ -1,6 +1,6 @@
 """Starts refreshes when resources are due, and withdraws expired metrics."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence, Set
 from copy import copy
 from math import inf
 from typing import Any
@@ -112,8 +112,11 @@ class Refresher(Service):
         path = self._resources[name].path
         return self._refused_paths.allowed_at(path, self._clock.seconds())
 
-    def begin_with(self, before: "Refresher", names: Iterable[str]) -> None:
-        """Keep what a refresher that has stopped has read. All is due at once."""
+    def begin_with(self, before: "Refresher", names: Set[str]) -> None:
+        """Keep what a refresher that has stopped has read. All is due at once.
+
+        Of resources that are read in another way, only what the log says of them stays.
+        """
         now, self._former = self._clock.seconds(), before._former
         for name in names:
             state, expires = before._states.every[name], inf
@@ -132,6 +135,9 @@ class Refresher(Service):
                 failed_refreshes=0,
             )
             self._states.put(name, state)
+        for name in (self._states.every.keys() & before._states.every.keys()) - names:
+            is_logged = before._states.every[name].failure_logged
+            self._states.change(name, failure_logged=is_logged)
 
     def begin_again(self) -> None:
         """Forget all resources without records: they were of another account.

@@ -47,6 +47,20 @@ class NetworkTests(SynchronousTestCase):
         self.assertEqual(1, len(after.inventory.peers or ()))
         self.assertIsNone(after.inventory.records.get("events"))
 
+    def test_failing_over_a_reload(self) -> None:
+        """A failure is logged once, even if a reload adds the resource's collector."""
+        book, down = logbook(self), UpstreamError("http_5xx", "500: down")
+        before = Bench("peers", beside=("events",), events=down).start()
+        before.advance(700)
+        self.successResultOf(before.stopService())
+        after = Bench("peers", "events", events=down)
+        self.successResultOf(Deferred.fromCoroutine(after.begin_with(before)))
+        after.start().advance(700)
+        after.replies["events"] = EVENTS
+        after.advance(700)
+        lines = [x for x in book.lines() if "refresh" in x and "events" in x]
+        self.assertEqual(2, len(lines), lines)
+
     def test_settings_after_a_reload(self) -> None:
         """After a reload the new settings count, not those of before."""
         before = Bench("peers").start()
