@@ -3,6 +3,7 @@ from collections import Counter
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.definitions import SETTINGS
+from api_exporter.subjects.table import COLLECTORS
 from tests.bodies import inventory
 from tests.collectors.samples import PREFIX, page, parsed
 from tools.documents import DOCUMENTS, ROOT, configuration, metrics
@@ -29,9 +30,14 @@ class DocumentsTests(SynchronousTestCase):
         """Each family has a row with its labels, personal ones in italics."""
         lines = [line for line in metrics().split("\n") if line.startswith("| `")]
         rows = [line.split(" | ") for line in lines]
-        mine = [row for row in rows if row[0].startswith(f"| `{PREFIX}")]
-        cells = {row[0][3:-1]: row[2] for row in mine}
+        names = {metric.name for one in COLLECTORS for metric in one.families}
+        cells = {
+            name: row[2]
+            for row in rows
+            if (name := row[0][3:-1]) in names or name.startswith(PREFIX)
+        }
         cells.pop(f"{PREFIX}up")
+        self.assertEqual(names, cells.keys())
         public, personal = (labels(personal=shown) for shown in (False, True))
         for name, cell in cells.items():
             words = cell.replace("–", "").split(", ")

@@ -134,7 +134,7 @@ _YES_OR_NO = re.compile(
 
 def _series(metric: Metric, labels: list[str]) -> str:
     """Return how many series a family has, according to its labels."""
-    if not metric.name.startswith("netbird_api_"):  # a family of another exporter
+    if not metric.name.startswith(("netbird_api_", "api_exporter_")):  # another's
         ids = [label for label in labels if label.endswith("_id")]
         labels = [*ids[:1], *(x for x in labels if x == "resource_type")] or labels
         if labels and _YES_OR_NO.fullmatch(labels[0]):
