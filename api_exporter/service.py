@@ -141,7 +141,7 @@ def load(
 
 
 def load_access(
-    settings: Settings, reactor: PosixReactorBase
+    settings: Settings, reactor: PosixReactorBase, now: Now = time.time
 ) -> "AccessControl | None":
     """Load access control, which is imported only if one of its settings is set."""
     if not any(getattr(settings, s.name.lower()) for s in SECTIONS[ACCESS_SECTION]):
@@ -151,7 +151,7 @@ def load_access(
     # A pool of its own: a name look-up that hangs must not delay authentication.
     threads = partial(daemon_threads, 1, "passwords")
     compare = passwords.compare_in_thread(reactor, threads)
-    return control.load(settings, reactor.seconds, compare)
+    return control.load(settings, reactor.seconds, now, compare)
 
 
 def _configure(options: Options, reactor: PosixReactorBase) -> Configuration:
@@ -221,7 +221,7 @@ def assemble(
     threads = install_name_resolver(reactor)
     each, thresholds = settings.accounts.values(), settings.thresholds_file
     shared = SharedState(each, thresholds, log_threads, compute, small_bytes)
-    process = _process([reactor.getThreadPool(), threads, log_threads], dropped)
+    process = _process([reactor.getThreadPool(), threads, log_threads], dropped, now)
     accounts = make_accounts(settings, reactor, shared, now=now, jitter=jitter)
     networks = accounts.networks
     profiles = _profiles(reactor, threads, now) if pprof else None
@@ -259,9 +259,15 @@ def assemble(
     return Program(services, reloads)
 
 
-def _process(pools: list[ThreadPool], dropped: Callable[[], int]) -> ProcessTelemetry:
+def _process(
+    pools: list[ThreadPool], dropped: Callable[[], int], now: Now
+) -> ProcessTelemetry:
     return ProcessTelemetry(
-        registry=CollectorRegistry(), build=this_build(), threads=pools, dropped=dropped
+        registry=CollectorRegistry(),
+        build=this_build(),
+        threads=pools,
+        dropped=dropped,
+        created=now(),
     )
 
 

@@ -73,6 +73,8 @@ class Judge:
         if now >= self._forgot_at + QUARTER:
             self._forgot_at = now
             self._forget(now - QUARTER)
+        for name in self._accounts.keys() - world.known.keys():
+            del self._accounts[name]  # it was removed
         exporter = world.exporter
         if exporter is None or now - world.jumped_at < QUARTER:
             self._accounts.clear()

@@ -36,6 +36,7 @@ def process_telemetry(version: str = "0") -> ProcessTelemetry:
         build=Build(version=version),
         threads=[ThreadPool(0, 1)],
         dropped=lambda: 0,
+        created=0,
     )
 
 

@@ -189,6 +189,7 @@ def _own() -> str:
     telemetry = AccountTelemetry(
         registry=CollectorRegistry(),
         states={"peers": PEERS_READ},
+        created=1,
         reasons={"timeout": 1},
         collectors=["peers"],
         budget=lambda: 6.0,
@@ -201,8 +202,9 @@ def _own() -> str:
         certificate_readable=lambda: True,
     )
     EventsTelemetry(telemetry.registry)
-    access_log = AccessLogTelemetry(telemetry.registry, writes=True)
+    access_log = AccessLogTelemetry(telemetry.registry, now=lambda: 1, writes=True)
     access_log.set_services({"a": "web"})
+    access_log.record_progress(0, 0)
     access_log.count_recent_rows([b'{"service_id":"a","status_code":401}'], 0)
     register_page_gauges(telemetry.registry, Pages(["peers"]))
     register_finding_gauges(
@@ -213,7 +215,9 @@ def _own() -> str:
         thresholds=lambda: {"days.management_update": 14},
     )
     process = process_telemetry()
-    register_access_metrics(process.registry, lambda: True)
+    register_access_metrics(
+        process.registry, is_valid=lambda: True, loaded_at=lambda: 1
+    )
     register_account_gauges(process.registry, lambda: {"acme": telemetry})
     telemetry.count_attempt(
         Attempt(

@@ -15,7 +15,7 @@ from api_exporter.access.bearer_tokens import Tokens, load_tokens
 from api_exporter.access.passwords import Compare, Passwords
 from api_exporter.access.reloading import ReadFile, Reloader
 from api_exporter.plurals import with_noun
-from api_exporter.ports import ALL_ACCOUNTS, Accounts
+from api_exporter.ports import ALL_ACCOUNTS, Accounts, Now
 from api_exporter.settings.addresses import EndpointDescription
 from api_exporter.settings.definitions import Settings
 from api_exporter.settings.errors import ConfigurationError, quote_value
@@ -40,10 +40,14 @@ class AccessControl:
     """Access control as the settings configure it."""
 
     def __init__(
-        self, settings: Settings, seconds: Callable[[], float], compare: Compare
+        self,
+        settings: Settings,
+        seconds: Callable[[], float],
+        now: Now,
+        compare: Compare,
     ) -> None:
         self.metrics_path = settings.metrics_path
-        self._seconds = seconds
+        self._seconds, self._now = seconds, now
         self._passwords = Passwords(compare)
         self.files: list[Reloader[Any]] = []
         self.errors: list[ConfigurationError] = []
@@ -65,7 +69,7 @@ class AccessControl:
             return None
         report = partial(_log_reload, setting)
         try:
-            reloader = Reloader(partial(load, path), self._seconds, report)
+            reloader = Reloader(partial(load, path), self._seconds, self._now, report)
         except ConfigurationError as error:
             problems = [f"{setting}: {problem}" for problem in error.problems]
             self.errors.append(ConfigurationError(*problems, retryable=error.retryable))
@@ -87,6 +91,11 @@ class AccessControl:
     def is_valid(self) -> bool:
         """True if all files were valid at their last reload."""
         return all(file.is_valid for file in self.files)
+
+    @property
+    def loaded_at(self) -> float:
+        """Time of the newest successful load of a file, in seconds since 1970."""
+        return max(file.loaded_at for file in self.files)
 
     @property
     def tls(self) -> "TlsConfig | None":
@@ -155,10 +164,10 @@ class AccessControl:
 
 
 def load(
-    settings: Settings, seconds: Callable[[], float], compare: Compare
+    settings: Settings, seconds: Callable[[], float], now: Now, compare: Compare
 ) -> AccessControl | None:
     """Return access control, None without files; raise ConfigurationError."""
-    access = AccessControl(settings, seconds, compare)
+    access = AccessControl(settings, seconds, now, compare)
     errors = access.errors
     if settings.web_config_file is not None and any(
         isinstance(address, EndpointDescription) and address.startswith("ssl:")

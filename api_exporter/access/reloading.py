@@ -5,6 +5,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Generic, TypeVar
 
+from api_exporter.ports import Now
 from api_exporter.settings.errors import ConfigurationError
 from api_exporter.settings.regular_file import read_regular_file
 
@@ -29,16 +30,18 @@ class Reloader(Generic[T]):
 
     Attributes:
         is_valid: True if the files were valid at their last change.
+        loaded_at: when the value was loaded, in seconds since 1970.
     """
 
     def __init__(
         self,
         load: Callable[[ReadFile, T | None], T],
         seconds: Callable[[], float],
+        now: Now,
         report: Callable[[ConfigurationError | None], None],
     ) -> None:
         self._load = load
-        self._seconds = seconds
+        self._seconds, self._now = seconds, now
         self._report = report
         self._hashes: dict[Path, str] = {}
         self.is_valid = True
@@ -69,13 +72,15 @@ class Reloader(Generic[T]):
     def _load_value(self, before: T | None) -> T:
         """Load the value. Any error is a ConfigurationError: a reload survives it."""
         try:
-            return self._load(self._read, before)
+            value = self._load(self._read, before)
         except ConfigurationError:
             raise
         except Exception as error:  # noqa: BLE001 - its text may repeat a secret
             problem = f"internal error: {type(error).__name__}"
             paths = ", ".join(map(str, self._hashes))
             raise ConfigurationError(f"{paths}: {problem}") from None
+        self.loaded_at = self._now()
+        return value
 
     def _read(self, path: Path) -> bytes:
         content, self._hashes[path] = _read(path)

@@ -85,7 +85,9 @@ class ProtectedSite(BoundedSite):
             self.encrypt = self._encrypt
         self._rejections = Rejections(reactor)
         self._count_rejection = register_access_metrics(
-            registry, lambda: access.is_valid
+            registry,
+            is_valid=lambda: access.is_valid,
+            loaded_at=lambda: access.loaded_at,
         )
 
     def stopFactory(self) -> None:

@@ -73,7 +73,7 @@ class LogFactory:
             else:
                 now = int(self.now() * NANOSECONDS_PER_SECOND)
                 sink = NullSink(CountedPosition(start=now))
-            rows = AccessLogTelemetry(registry, writes=file is not None)
+            rows = AccessLogTelemetry(registry, now=self.now, writes=file is not None)
             logs[ACCESS_LOG] = AccessLog(
                 sink=sink,
                 telemetry=rows,

@@ -94,6 +94,7 @@ class AccountNetwork(MultiService):
         self.telemetry = AccountTelemetry(
             registry=registry,
             states=self.states,
+            created=clocks.now(),
             reasons=self.states.reasons,
             collectors=collectors,
             budget=lambda: plan.budget.per_minute,

@@ -29,6 +29,7 @@ class AccountTelemetry:
 
     Args:
         states: by resource, without dormant resources.
+        created: the time from which its counters count, in seconds since 1970.
         budget: returns the allowed requests a minute, or None while unknown.
 
     Attributes:
@@ -41,11 +42,12 @@ class AccountTelemetry:
         *,
         registry: CollectorRegistry,
         states: Mapping[str, ResourceState],
+        created: float,
         reasons: Mapping[str, int] = MappingProxyType({}),
         collectors: Iterable[str] = (),
         budget: Callable[[], float | None] = lambda: None,
     ) -> None:
-        self.states = states
+        self.states, self._created = states, created
         self.reachable: bool | None = None
         self.recent: deque[Attempt] = deque(maxlen=MAX_RECENT_REQUESTS)
         self.registry = registry
@@ -69,21 +71,21 @@ class AccountTelemetry:
             "Number of finished refreshes of the resource, including failed refreshes",
             lambda: {name: one.refreshes for name, one in states.items()},
             ("resource",),
-            "counter",
+            self._created,
         )
         yield OwnFamily(
             "api_exporter_refresh_failures",
             "Number of failed refreshes of the resource",
             lambda: {n: one.failed_refreshes for n, one in states.items()},
             ("resource",),
-            "counter",
+            self._created,
         )
         yield OwnFamily(
             "api_exporter_refresh_failure_reasons",
             "Number of failed refreshes by reason",
             lambda: reasons,
             ("reason",),
-            "counter",
+            self._created,
         )
         yield OwnFamily(
             "api_exporter_collector_failures",
@@ -91,7 +93,7 @@ class AccountTelemetry:
             " made because of a bug",
             lambda: self._collector_failures,
             ("collector",),
-            "counter",
+            self._created,
         )
 
     def _attempts(self) -> Iterator[OwnFamily]:
@@ -101,20 +103,20 @@ class AccountTelemetry:
             " response, other = invalid status)",
             lambda: self._requests,
             ("code",),
-            "counter",
+            self._created,
         )
         yield OwnFamily(
             "api_exporter_upstream_retries",
             "Number of retries of requests to the NetBird API",
             lambda: self._retries,
-            kind="counter",
+            created=self._created,
         )
         yield OwnFamily(
             "api_exporter_upstream_received_bytes",
             "Number of bytes received from the NetBird API in bodies, as sent:"
             " compressed bodies count compressed",
             lambda: self._received,
-            kind="counter",
+            created=self._created,
         )
 
     def summary(self, now: float) -> str:

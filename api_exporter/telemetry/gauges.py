@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property, lru_cache, partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
-from prometheus_client import CollectorRegistry, disable_created_metrics
+from prometheus_client import CollectorRegistry
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
@@ -27,13 +27,14 @@ class OwnFamily(NamedTuple):
     Attributes:
         read: returns a number, numbers by the values of the labels, or None for no
             family. It is called at each scrape.
+        created: when a counter was 0, in seconds since 1970; None for a gauge.
     """
 
     name: str
     help: str
     read: Callable[[], Value]
     labels: tuple[str, ...] = ()
-    kind: Literal["gauge", "counter"] = "gauge"
+    created: float | None = None
 
 
 class OwnMetrics(Collector):
@@ -59,30 +60,36 @@ class CallbackFamily(Metric):
     """
 
     def __init__(self, family: OwnFamily, numbers: Mapping[Any, float]) -> None:
-        self.name, self.documentation, _, self._labels, self.type = family
+        self.name, self.documentation, _, self._labels, self._created = family
+        is_counter = self._created is not None
+        self.type = "counter" if is_counter else "gauge"
+        self._sample_name = f"{self.name}_total" if is_counter else self.name
         self.unit = ""
         self._numbers = numbers
 
     @cached_property
     def samples(self) -> list[Sample]:  # type: ignore[override]
         """The samples for other readers of the registry."""
-        return [
-            Sample(self._sample_name, _label_values(self._labels, key), number)
-            for key, number in self._numbers.items()
-        ]
+        found = []
+        for key, number in self._numbers.items():
+            values = _label_values(self._labels, key)
+            found.append(Sample(self._sample_name, values, number))
+            if self._created is not None:
+                found.append(Sample(f"{self.name}_created", values, self._created))
+        return found
 
-    @property
-    def _sample_name(self) -> str:
-        return f"{self.name}_total" if self.type == "counter" else self.name
-
-    def lines(self) -> str:
-        name, names = self._sample_name, self._labels
-        return "".join(
-            [
-                f"{name}{_label_text(names, key)} {_value_text(number)}\n"
-                for key, number in self._numbers.items()
-            ]
-        )
+    def lines(self, *, in_openmetrics: bool) -> str:
+        """Return a line for each number, and in OpenMetrics one for its creation."""
+        name, created = self._sample_name, ""
+        if in_openmetrics and self._created is not None:
+            created = _value_text(self._created)
+        lines = []
+        for key, number in self._numbers.items():
+            text = _label_text(self._labels, key)
+            lines.append(f"{name}{text} {_value_text(number)}\n")
+            if created:
+                lines.append(f"{self.name}_created{text} {created}\n")
+        return "".join(lines)
 
 
 _value_text = lru_cache(1024)(floatToGoString)
@@ -305,7 +312,6 @@ def text(*registries: CollectorRegistry, in_openmetrics: bool) -> bytes:
     prometheus_client renders the same text, but checks each letter of each name. With
     many accounts, that check takes most of the processor time.
     """
-    disable_created_metrics()  # `_created` lines double the page and are not used
     lines = [
         line
         for registry in registries
@@ -325,9 +331,11 @@ def _lines(metric: Metric, *, in_openmetrics: bool) -> Iterator[str]:
     if in_openmetrics and (unit_name := unit(name)):
         yield f"# UNIT {name} {unit_name}\n"
     if isinstance(metric, CallbackFamily):
-        yield metric.lines()
+        yield metric.lines(in_openmetrics=in_openmetrics)
         return
     for sample in metric.samples:
+        if sample.name == f"{metric.name}_created" and not in_openmetrics:
+            continue
         pairs = dict(sorted(sample.labels.items()))
         label_text = labels(**pairs) if pairs else ""
         yield f"{sample.name}{label_text} {floatToGoString(sample.value)}\n"

@@ -15,6 +15,8 @@ from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily, M
 from prometheus_client.registry import Collector
 
 from api_exporter.netbird.elements import DECODE_ERRORS
+from api_exporter.ports import Now
+from api_exporter.telemetry.gauges import OwnFamily, OwnMetrics
 
 MAX_SERVICES = 50
 """Maximum number of services with series of their own; the rest is `other`."""
@@ -57,7 +59,8 @@ _DECODER = msgspec.json.Decoder(_Row)
 
 
 class _Service:
-    def __init__(self) -> None:
+    def __init__(self, created: float) -> None:
+        self.created = created
         self.requests: Count[tuple[str, str]] = Count()
         self.bytes = {"upload": 0, "download": 0}
         self.durations = [0] * (len(BUCKETS) + 1)
@@ -96,7 +99,8 @@ class _Service:
 class AccessLogTelemetry(Collector):
     """Metrics of the access log of an account."""
 
-    def __init__(self, registry: CollectorRegistry, *, writes: bool) -> None:
+    def __init__(self, registry: CollectorRegistry, *, now: Now, writes: bool) -> None:
+        self._now = now
         lines = registry if writes else None
         self.written = Counter(
             "api_exporter_access_log_lines_written",
@@ -114,12 +118,16 @@ class AccessLogTelemetry(Collector):
             " were too old (10 minutes) or in a backlog",
             registry=registry,
         ).inc
-        self.lag = Gauge(
-            "api_exporter_access_log_lag_seconds",
-            "Age in seconds of the newest row of the access log when it was read, or of"
-            " the oldest unwritten row (0 = no backlog)",
-            registry=registry,
-        ).set
+        self._lag: float | None = None
+        OwnMetrics(
+            registry,
+            OwnFamily(
+                "api_exporter_access_log_lag_seconds",
+                "Age in seconds of the newest row of the access log when it was read,"
+                " or of the oldest unwritten row (0 = no backlog)",
+                lambda: self._lag,
+            ),
+        )
         self._service_names: Mapping[str, str] = {}
         self._counted: dict[str, str] = {}
         self._services: dict[str, _Service] = {}
@@ -134,7 +142,7 @@ class AccessLogTelemetry(Collector):
 
     def record_progress(self, lag: float, skipped: int) -> None:
         """Record a page: its lag in seconds, and the number of skipped rows."""
-        self.lag(lag)
+        self._lag = lag
         self._skipped(skipped)
 
     def set_services(self, services: Mapping[str, str] | None) -> None:
@@ -165,7 +173,9 @@ class AccessLogTelemetry(Collector):
                 self._counted[id_] = self._service_names[id_]
             else:
                 id_ = OTHER
-        return self._services.setdefault(id_, _Service())
+        if id_ not in self._services:
+            self._services[id_] = _Service(self._now())
+        return self._services[id_]
 
     def _make_families(self) -> Sequence[Metric]:
         requests = CounterMetricFamily(
@@ -190,15 +200,18 @@ class AccessLogTelemetry(Collector):
             labels=(*_SERVICE_LABELS, "reason"),
         )
         for id_, service in self._services.items():
-            service_labels = (id_, self._counted.get(id_, OTHER))
+            service_labels, since = (
+                (id_, self._counted.get(id_, OTHER)),
+                service.created,
+            )
             for (protocol, code), count in service.requests.items():
-                requests.add_metric((*service_labels, protocol, code), count)
+                requests.add_metric((*service_labels, protocol, code), count, since)
             for direction, size in service.bytes.items():
-                transferred.add_metric((*service_labels, direction), size)
+                transferred.add_metric((*service_labels, direction), size, since)
             if any(service.durations):
                 durations.add_metric(service_labels, service.buckets(), service.seconds)
             for reason, count in service.denied.items():
-                denied.add_metric((*service_labels, reason), count)
+                denied.add_metric((*service_labels, reason), count, since)
         return requests, transferred, durations, denied
 
 

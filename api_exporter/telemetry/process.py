@@ -54,7 +54,11 @@ class LagMeter(Service):
 
 
 class ProcessTelemetry:
-    """The metrics of the process, in a registry of their own."""
+    """The metrics of the process, in a registry of their own.
+
+    Args:
+        dropped: returns the number of dropped log lines since the time `created`.
+    """
 
     def __init__(
         self,
@@ -63,12 +67,13 @@ class ProcessTelemetry:
         build: Build,
         threads: Collection[ThreadPool],
         dropped: Callable[[], int],
+        created: float,
     ) -> None:
         self.registry = registry
         ProcessCollector(registry=registry)
         GCCollector(registry=registry)
         PlatformCollector(registry=registry)
-        OwnMetrics(registry, *_families(build, threads, dropped))
+        OwnMetrics(registry, *_families(build, threads, dropped, created))
         self.scrapes_in_flight = Gauge(
             "api_exporter_scrapes_in_flight",
             "Number of scrapes in progress",
@@ -89,7 +94,10 @@ class ProcessTelemetry:
 
 
 def _families(
-    build: Build, threads: Collection[ThreadPool], dropped: Callable[[], int]
+    build: Build,
+    threads: Collection[ThreadPool],
+    dropped: Callable[[], int],
+    created: float,
 ) -> Iterator[OwnFamily]:
     python = ".".join(map(str, sys.version_info[:3]))
     this = (build.version, build.commit, build.built, python, twisted.__version__)
@@ -114,12 +122,15 @@ def _families(
         "api_exporter_log_lines_dropped",
         "Number of log lines dropped because the reader of the log was too slow",
         dropped,
-        kind="counter",
+        created=created,
     )
 
 
 def register_access_metrics(
-    registry: CollectorRegistry, is_valid: Callable[[], bool]
+    registry: CollectorRegistry,
+    *,
+    is_valid: Callable[[], bool],
+    loaded_at: Callable[[], float],
 ) -> Callable[[], None]:
     """Register the metrics of authentication; return the counter of refusals."""
     refused = Counter(
@@ -134,6 +145,12 @@ def register_access_metrics(
             "Whether the last reload of WEB_CONFIG_FILE and WEB_BEARER_TOKENS_FILE"
             " succeeded (1 = yes, 0 = no)",
             is_valid,
+        ),
+        OwnFamily(
+            "api_exporter_web_config_last_reload_success_timestamp_seconds",
+            "Time of the last successful load of WEB_CONFIG_FILE or"
+            " WEB_BEARER_TOKENS_FILE, in seconds since 1970",
+            loaded_at,
         ),
     )
     return refused.inc

@@ -37,7 +37,8 @@ class AccessControlTests(SynchronousTestCase):
         if web is not None:
             settings["WEB_CONFIG_FILE"] = str(self.folder.write(web))
         environ = {"UPSTREAM_API_URL": "https://x", "UPSTREAM_API_TOKEN": "x"}
-        return load(read_settings({**environ, **settings}), self.clock.seconds, compare)
+        found = read_settings({**environ, **settings})
+        return load(found, self.clock.seconds, lambda: 9, compare)
 
     def loaded(self, text: str) -> tuple[AccessControl, Reloader[WebConfig]]:
         """Return the access control and its web configuration."""

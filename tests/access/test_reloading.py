@@ -37,6 +37,7 @@ class ReloaderTests(SynchronousTestCase):
         return Reloader(
             self.load,
             self.clock.seconds,
+            lambda: 100 + self.clock.seconds(),
             lambda e: self.reports.append(None if e is None else str(e)),
         )
 
@@ -119,7 +120,7 @@ class ReloaderTests(SynchronousTestCase):
     def test_backwards(self) -> None:
         """A clock that is set back does not stop the checks."""
         now = [100.0]
-        reloader = Reloader(self.load, lambda: now[0], lambda _: None)
+        reloader = Reloader(self.load, lambda: now[0], lambda: 0, lambda _: None)
         now[0] = 1.0
         self.path.write_text("4")
         self.assertEqual(14, reloader())

@@ -109,7 +109,12 @@ class AccessTestCase(SynchronousTestCase):
             file.write_text(tokens)
             environ["WEB_BEARER_TOKENS_FILE"] = str(file)
         self.registry = CollectorRegistry()
-        access = load(read_settings(environ), self.clock.seconds, self.compare)
+        access = load(
+            read_settings(environ),
+            self.clock.seconds,
+            lambda: 9 + self.clock.seconds(),
+            self.compare,
+        )
         assert access is not None
         self.access = access
         site = ProtectedSite(
@@ -310,22 +315,27 @@ class PasswordTests(AccessTestCase):
         self.assertEqual(1, self.unauthorized())
 
     def test_changed(self) -> None:
-        """A new password is valid from the next request on, and the old one no more."""
+        """A new password is valid from the next request on, and the old one no more.
+
+        The metrics show whether the newest file is in use, and when one last was read.
+        """
         site = self.site(USERS)
         shown = basic("alice", "secret")
-        self.assertEqual(200, self.ask(site, "/", shown).status)
-        self.folder.write(f'basic_auth_users:\n  alice: "{HASH[:-1]}u"\n')
-        self.clock.advance(1)
-        self.assertEqual(401, self.ask(site, "/", shown).status)
-        self.folder.write("nonsense: 1\n")
-        self.clock.advance(1)
-        self.assertEqual(401, self.ask(site, "/", shown).status)
-        gauge = "api_exporter_web_config_last_reload_successful"
-        self.assertEqual(0, self.registry.get_sample_value(gauge))
-        self.folder.write(USERS)
-        self.clock.advance(1)
-        self.assertEqual(200, self.ask(site, "/", shown).status)
-        self.assertEqual(1, self.registry.get_sample_value(gauge))
+        other = f'basic_auth_users:\n  alice: "{HASH[:-1]}u"\n'
+        for text, status, reloads in (
+            (USERS, 200, (1, 9)),
+            (other, 401, (1, 10)),
+            ("nonsense: 1\n", 401, (0, 10)),
+            (USERS, 200, (1, 12)),
+        ):
+            self.folder.write(text)
+            self.assertEqual(status, self.ask(site, "/", shown).status, text)
+            found = [
+                self.registry.get_sample_value(f"api_exporter_web_config_last_{name}")
+                for name in ("reload_successful", "reload_success_timestamp_seconds")
+            ]
+            self.assertEqual(reloads, tuple(found), text)
+            self.clock.advance(1)
 
 
 class TokenTests(AccessTestCase):

@@ -216,7 +216,7 @@ class PrometheusTests(SynchronousTestCase):
         [dns_label] = re.findall(info, page)
         [account_id] = re.findall(r'account_info{account_id="(\w+)"', page)
         registry = CollectorRegistry()
-        access_log = AccessLogTelemetry(registry, writes=True)
+        access_log = AccessLogTelemetry(registry, now=lambda: 7, writes=True)
         access_log.set_services({"a": "web"})
         directory = new_folder(self)
 

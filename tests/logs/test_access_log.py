@@ -43,7 +43,7 @@ class AccessLogTests(SynchronousTestCase):
             personal=frozenset(),
             sink=sink,
             compute=compute_at_once,
-            telemetry=AccessLogTelemetry(self.registry, writes=True),
+            telemetry=AccessLogTelemetry(self.registry, now=lambda: 7, writes=True),
             log=Logger("api_exporter.test"),
             now=lambda: START / NANOSECONDS_PER_SECOND + self.clock.seconds(),
             period=10.0,

@@ -24,6 +24,7 @@ class Recorded(States):
         self.telemetry = AccountTelemetry(
             registry=self.registry,
             states=self,
+            created=7,
             reasons=self.reasons,
             collectors=("peers", "routes"),
             budget=lambda: self.budget,

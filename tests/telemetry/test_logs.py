@@ -21,7 +21,10 @@ def rows(service: str = "a", **fields: object) -> list[bytes]:
 class AccessLogTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.registry = CollectorRegistry()
-        self.telemetry = AccessLogTelemetry(self.registry, writes=True)
+        self.now = 7.0
+        self.telemetry = AccessLogTelemetry(
+            self.registry, now=lambda: self.now, writes=True
+        )
         self.telemetry.set_services({"a": "web", "b": "db"})
 
     def value(self, name: str, service: str = "a", **labels: str) -> float | None:
@@ -104,7 +107,7 @@ class AccessLogTests(SynchronousTestCase):
         labels = {"protocol": "http", "code": "2xx"}
         self.assertEqual(6, self.value("requests_total", "other", **labels))
         [family] = [f for f in self.registry.collect() if f.name == f"{PREFIX}requests"]
-        self.assertEqual(51, len(family.samples))
+        self.assertEqual(51, len(family.samples) / 2)  # each with its `_created`
 
     def test_changes(self) -> None:
         """A deleted service has no series, and a renamed one has its new name."""
@@ -120,8 +123,23 @@ class AccessLogTests(SynchronousTestCase):
         found = self.registry.get_sample_value(f"{PREFIX}requests_total", of)
         self.assertEqual(1, found)
 
+    def test_created(self) -> None:
+        """The counters of a service that comes back are new ones."""
+        labels = {"protocol": "http", "code": "2xx"}
+        for created in (8.0, 9.0):
+            for self.now in (created, created + 100):
+                self.count()
+            found = (
+                self.value(f"requests_{n}", **labels) for n in ("total", "created")
+            )
+            self.assertEqual((2, created), tuple(found))
+            for services in ({"b": "db"}, {"a": "web", "b": "db"}):
+                self.telemetry.set_services(services)
+
     def test_state(self) -> None:
-        """Lines, gaps, lag and skipped rows have metrics."""
+        """Lines, gaps, lag and skipped rows have metrics, the lag after a read."""
+        lag = f"{PREFIX}lag_seconds"
+        self.assertIsNone(self.registry.get_sample_value(lag))
         self.telemetry.written(3)
         self.telemetry.missed()
         self.telemetry.writable(False)
@@ -139,10 +157,10 @@ class AccessLogTests(SynchronousTestCase):
     def test_without_file(self) -> None:
         """Without a file there are no metrics of lines."""
         registry = CollectorRegistry()
-        AccessLogTelemetry(registry, writes=False)
+        AccessLogTelemetry(registry, now=lambda: 7, writes=False)
         names = {family.name for family in registry.collect()}
         self.assertFalse({name for name in names if "lines" in name})
-        self.assertIn(f"{PREFIX}lag_seconds", names)
+        self.assertIn(f"{PREFIX}rows_skipped", names)
 
 
 class EventsTelemetryTests(SynchronousTestCase):

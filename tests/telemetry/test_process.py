@@ -24,6 +24,7 @@ class ProcessTelemetryTests(SynchronousTestCase):
             build=Build(version="1.2.3", commit="abc"),
             threads=[self.threads, ThreadPool(0, 1)],
             dropped=lambda: 7,
+            created=5,
         )
 
     def test_python(self) -> None:
@@ -38,7 +39,9 @@ class ProcessTelemetryTests(SynchronousTestCase):
 
     def test_counters(self) -> None:
         """Rejected requests and dropped log lines are counted."""
-        register_access_metrics(self.registry, lambda: True)()
+        register_access_metrics(
+            self.registry, is_valid=lambda: True, loaded_at=lambda: 9.0
+        )()
         for name, count in (("web_unauthorized", 1), ("log_lines_dropped", 7)):
             value = self.registry.get_sample_value(f"api_exporter_{name}_total")
             self.assertEqual(count, value, name)
