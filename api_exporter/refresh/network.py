@@ -79,7 +79,7 @@ class AccountNetwork(MultiService):
         super().__init__()
         self.account, self.url = clocks.account, settings.upstream_api_url
         self.followers: list[Follower] = [self.update_findings]
-        self._defective: set[Follower] = set()
+        self._defective, self._unreported = set[Follower](), dict[str, None]()
         self.plan, self.selection = plan, plan.selection
         self._clock, self._now = clocks.clock, clocks.now
         self.refused_paths = refused_paths or RefusedPaths()
@@ -87,7 +87,6 @@ class AccountNetwork(MultiService):
         self._log = log_of(clocks.account, log)
         self._unknown_groups = UnknownGroups(self._log)
         self._unknown_log = UnknownLog(self._log)
-        self._unreported: dict[str, None] = {}
         collectors = [collector.name for collector in self.selection.collectors]
         self.pages = Pages(collectors)
         self.states = States(self.selection.periods, self._log_line)

@@ -98,6 +98,12 @@ class Exporter:
         """The metrics."""
         return get(f"{self.url}/metrics")[2].decode()
 
+    @property
+    def openmetrics(self) -> str:
+        """The metrics as Prometheus requests them."""
+        accept = "application/openmetrics-text"
+        return get(f"{self.url}/metrics", Accept=accept)[2].decode()
+
     def _complete(self) -> bool:
         """Return whether every resource has been refreshed or has failed."""
         known = "api_exporter_refresh_duration_seconds{"

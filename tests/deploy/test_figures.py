@@ -4,13 +4,14 @@ import json
 import re
 from itertools import product
 
-from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client import CollectorRegistry
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.resources import ACCESS_LOG
 from api_exporter.refresh.request_plans import per_minute
 from api_exporter.subjects import agent_network
 from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME
+from api_exporter.telemetry.gauges import text
 from api_exporter.telemetry.logs import AccessLogTelemetry
 from tests.deploy.programs import Exporter
 from tests.integration.programs import ROOT
@@ -50,12 +51,12 @@ class FiguresTests(SynchronousTestCase):
 
     def test_series(self) -> None:
         """The exporter's own metrics are fewer than the page says, but not by far."""
-        text = " ".join(self.document("docs/prometheus.md").split())
+        found = " ".join(self.document("docs/prometheus.md").split())
         [(series, kilobytes, services)] = re.findall(
             r"Add (\d+) series and (\d+) kB .* service in the access log up to (\d+)",
-            text,
+            found,
         )
-        page = Exporter(self, COLLECTORS="default,memberships,events").page
+        page = Exporter(self, COLLECTORS="default,memberships,events").openmetrics
         own = [
             line
             for line in page.splitlines()
@@ -85,5 +86,5 @@ class FiguresTests(SynchronousTestCase):
             for p, s, a in kinds
         ]
         telemetry.count_recent_rows([json.dumps(row).encode() for row in rows], 0)
-        text = generate_latest(registry).decode()
-        return sum(OF_SERVICE in line for line in text.splitlines())
+        page = text(registry, in_openmetrics=True).decode()
+        return sum(OF_SERVICE in line for line in page.splitlines())

@@ -243,7 +243,7 @@ class PrometheusTests(SynchronousTestCase):
         """Every sample arrives, with its unit, and the documented join has one row for
         each peer.
         """
-        samples = [x for x in self.exporter.page.splitlines() if x[0] != "#"]
+        samples = [x for x in self.exporter.openmetrics.splitlines() if x[0] != "#"]
         scraped = 'max_over_time(scrape_samples_scraped{job="api-exporter"}[1m])'
         [found] = self.prometheus.values(scraped)
         self.assertLess(abs(len(samples) - found), 60)
