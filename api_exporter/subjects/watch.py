@@ -32,6 +32,7 @@ from api_exporter.attention.thresholds import (
     Thresholds,
     default_thresholds,
 )
+from api_exporter.exposition.text import truncate
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import PEERS
@@ -312,8 +313,15 @@ def _published(findings: Iterable[Finding]) -> Iterator[Finding]:
 _name = attrgetter("kind.name")
 
 
-def _labels(f: Finding) -> tuple[str, ...]:
-    return f.kind.name, f.severity, f.kind.object_type, f.object_id, f.object
+def _series(findings: Iterable[Finding]) -> Mapping[tuple[str, ...], float]:
+    """Return the samples by their labels, which are cut: of equal ones the latest."""
+    found: dict[tuple[str, ...], float] = {}
+    for f in findings:
+        of = f.kind.name, f.severity, f.kind.object_type, f.object_id, f.object
+        labels, since = tuple(map(truncate, of)), f.since
+        since = f.found_at if since is None else since
+        found[labels] = max(since, found.get(labels, since))
+    return MappingProxyType(found)
 
 
 def _combined(snapshot: Snapshot, state: KeptFindings) -> FindingList:
@@ -322,14 +330,12 @@ def _combined(snapshot: Snapshot, state: KeptFindings) -> FindingList:
     counts = Counter(finding.severity for finding in findings)
     peers_up = snapshot.states[PEERS].up
     has_counts = peers_up is False or (peers_up is True and state.has_counts)
-    published = tuple(_published(findings))
+    series = _series(_published(findings))
     omitted = Counter(map(_name, findings))
-    omitted.subtract(map(_name, published))
+    omitted.subtract(name for name, *_ in series)
     return FindingList(
         findings=findings,
-        series=MappingProxyType(
-            {_labels(f): f.found_at if f.since is None else f.since for f in published}
-        ),
+        series=series,
         omitted=MappingProxyType(dict(+omitted)),
         lines=tuple(join_lines(findings)),
         unknown=unknown_resources(snapshot),

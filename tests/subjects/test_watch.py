@@ -13,6 +13,7 @@ from api_exporter.netbird.records import Group, Member, Peer, User
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.subjects import watch
 from api_exporter.subjects.agent_network.resources import AgentProvider, AgentSettings
+from api_exporter.subjects.networks import Network, NetworkResource
 from api_exporter.subjects.policies import Policy, PostureCheck
 from api_exporter.subjects.reverse_proxy import ProxyCluster
 from api_exporter.subjects.routes import Route
@@ -228,6 +229,20 @@ class AttentionTests(SynchronousTestCase):
         found = self.look("peers")
         self.assertEqual(70, len(found.series))
         self.assertEqual(31, found.omitted["NetBirdSetupKeyExpiresSoon"])
+
+    def test_long_ids(self) -> None:
+        """Findings whose labels are equal after cutting have one series."""
+        network = Network(id="n" * 4096, resources=("a", "b"))
+        resources = tuple(
+            NetworkResource(id=id_, name="web", enabled=True) for id_ in "ab"
+        )
+        known = inventory_of(peers=(), groups=(), network_routers=())
+        known = known.replacing("networks", (network,))
+        self.known = known.replacing("network_resources", resources)
+        found, name = self.look("peers"), "NetBirdResourceUnreachable"
+        ids = [id_ for of, _, _, id_, _ in found.series if of == name]
+        self.assertEqual(["n" * 4093 + "…"], ids)
+        self.assertEqual({name: 1}, found.omitted)
 
     def test_found_at(self) -> None:
         """A finding without a time of its own has that at which it was first found.

@@ -301,7 +301,8 @@ class UsageDecoder:
         period = UsagePeriod(first=first, last=last, buckets=every)
         part = "today" if last == day(known.now) else "earlier"
         usage = replace(usage, **{part: period})
-        return Decoded((usage,), buckets.rejected, buckets.errors)
+        count = len(every) - 1
+        return Decoded((usage,), buckets.rejected, buckets.errors, unread_count=count)
 
 
 class DenialsDecoder:

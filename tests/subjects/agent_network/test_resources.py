@@ -12,6 +12,7 @@ from api_exporter.subjects.agent_network.resources import (
     Denials,
     DenialsDecoder,
     Usage,
+    UsageDecoder,
     UsagePeriod,
     denials_query,
     next_midnight,
@@ -90,6 +91,15 @@ class ConsumptionTests(SynchronousTestCase):
         """A body of more than 32 MiB is refused before it is decoded."""
         path = RESOURCE_BY_NAME["agent_consumption"].path
         self.assertEqual({path: 32 * 1024 * 1024}, MAX_BODY_BYTES)
+
+
+class UsageTests(SynchronousTestCase):
+    def test_number(self) -> None:
+        """The number of records is that of the days with requests, which may be 0."""
+        for days in (0, 1, 12):
+            buckets = [{"period_start": f"2026-11-{n:02}"} for n in range(1, 1 + days)]
+            decoded = UsageDecoder().decode(json.dumps(buckets).encode(), AT_NOON)
+            self.assertEqual(days, len(decoded.records) + decoded.unread_count)
 
 
 class DenialsTests(SynchronousTestCase):
