@@ -24,9 +24,9 @@ def total(expression: str, *by: str) -> str:
     return f"sum({one(expression, *by)})"
 
 
-def or_zero(count: str, metric: str) -> str:
-    """Return a count, or 0 if nothing is counted while there is an answer at all."""
-    return f"{count} or 0 * count({of(metric)})"
+def or_zero(count: str, known: str) -> str:
+    """Return a count, or 0 if nothing is counted while something is known."""
+    return f"{count} or 0 * count({known})"
 
 
 def rate(counter: str, window: str, *by: str, matchers: tuple[str, ...] = ()) -> str:

@@ -24,6 +24,7 @@ Series = dict[str, float]
 
 FOLDER = DEPLOY / "grafana/dashboards"
 NETWORK, PEER = FOLDER / "network.json", FOLDER / "peer.json"
+AGENTS = FOLDER / "agent-network.json"
 
 COUNTERS = r"\w+(?:_total|_bucket)\{"
 
@@ -107,10 +108,12 @@ def twins() -> Series:
         key = f'{target()},setup_key="ci",setup_key_id="{n}"'
         network = f'{target()},network="office",network_id="{n}"'
         days, routing = 2 + 28 * n, "netbird_api_network_routing_peers"
+        limit = f'{target()},limit="team",limit_id="{n}",limit_of="policy",per="user"'
         samples |= {
             f'{SINCE}{{{thing},object="phone",object_id="{n}"}}': 7,
             f"netbird_api_setup_key_valid{{{key}}}": 1,
             f"{EXPIRY}{{{key}}}": 300 + 86400 * days,
+            f'{RATIO}{{{limit},unit="usd",window_seconds="86400"}}': 1 - n,
             f"{routing}{{{network}}}": 2,
             f"{routing}_connected{{{network}}}": 2 * n,
             f'netbird_api_network_resources{{{network},enabled="true"}}': 1,
@@ -120,6 +123,7 @@ def twins() -> Series:
 
 SINCE = "api_exporter_finding_since_timestamp_seconds"
 EXPIRY = "netbird_api_setup_key_expiration_timestamp_seconds"
+RATIO = "netbird_api_agent_limit_used_ratio"
 
 FIGURES = (
     (NETWORK, "The network"),
@@ -152,12 +156,55 @@ class FigureTests(SynchronousTestCase):
                 "Networks and routes",
             )
         )
+        budgets = board_query(AGENTS, "How full each budget is")
         wanted: dict[str, float | None] = {
+            f"count({budgets})": 2,
             f"count({findings})": 2,
             f"sum({expiry})": 2,
             f"min({networks})": 0,
         }
         self.check({"twins": (twins(), wanted)})
+
+    def test_unknown(self) -> None:
+        """What is not known is not said to be all right: networks without their peers,
+        and a login without the account's settings.
+        """
+        of = f'{target()},network_id="n",network="office"'
+        peer = {f'netbird_api_peer_info{{{target()},peer_id="p"}}': 1.0}
+        accounts = f'api_exporter_resource_up{{{target()},resource="accounts"}}'
+        routing = f"netbird_api_network_routing_peers_connected{{{of}}}"
+        resources = {
+            f'netbird_api_network_resources{{{of},enabled="{half}"}}': number
+            for half, number in (("true", 1.0), ("false", 0.0))
+        }
+        one, none = ({f"netbird_api_networks{{{target()}}}": n} for n in (1.0, 0.0))
+        for path, title, situations in (
+            (
+                *(NETWORK, "Networks down"),
+                (
+                    (one | resources, None),
+                    (one | {routing: 2}, None),
+                    (one | resources | {routing: 2}, 0),
+                    (one | resources | {routing: 0}, 1),
+                    (none, 0),
+                ),
+            ),
+            (
+                *(PEER, "Login"),
+                (
+                    (peer, None),
+                    (peer | {accounts: 0}, None),
+                    (peer | {accounts: 1}, 1_000_000),
+                ),
+            ),
+        ):
+            query = f"sum({board_query(path, title)})"
+            self.check(
+                {
+                    f"{title} {number}": (samples, {query: value})
+                    for number, (samples, value) in enumerate(situations)
+                }
+            )
 
     def check(
         self, situations: Mapping[str, tuple[Series, Mapping[str, float | None]]]

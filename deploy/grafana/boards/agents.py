@@ -10,7 +10,7 @@ _TOKENS = "netbird_api_agent_usage_tokens"
 
 _WINDOWS = {"3600": "hour", "86400": "day", "2592000": "30 days"}
 
-_LIMIT = ("limit", "limit_of", "per", "unit", "window")
+_LIMIT = ("limit_id", "limit", "limit_of", "per", "unit", "window")
 
 _FULL = {None: "blue", THRESHOLDS.shares["agent_budget_used"]: "orange", 1: "red"}
 
@@ -26,7 +26,7 @@ def _used() -> str:
     )
     for seconds, words in _WINDOWS.items():
         used = label(used, "window", words, "window_seconds", seconds)
-    return f"max by ({', '.join(_LIMIT)}) ({used})"
+    return one(used, *_LIMIT)
 
 
 def _hourly(series: str, *by: str) -> str:
@@ -39,7 +39,7 @@ def made() -> str:
     day, month = 'period="day"', 'period="month"'
     money = look("currencyUSD", decimals=2, colour="text", empty=UNKNOWN)
     count = look("short", colour="text", empty=UNKNOWN)
-    budget = "{{limit}}: {{unit}} of a {{per}}, {{window}}"
+    budget = "{{limit}}: {{unit}} of a {{per}}, {{window}} {{account}}"
     missing = [
         total(of(f"netbird_api_agent_{kind}_missing_references"), f"agent_{kind}_id")
         for kind in ("policy", "budget_rule")

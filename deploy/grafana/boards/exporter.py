@@ -70,7 +70,7 @@ def _headline() -> list[Json]:
             "Failing lists",
             (16, 0, 8, 3),
             "Lists that no exporter of the account could read at the last attempt.",
-            {"": or_zero(failing, "netbird_api_up")},
+            {"": or_zero(failing, of("netbird_api_up"))},
             look("none", limits={None: "text", 1: "red"}, empty=UNKNOWN),
         ),
         stat(

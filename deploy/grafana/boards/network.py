@@ -61,10 +61,14 @@ def _routing(kind: str, *shown: str, only: str = "") -> str:
     )
 
 
-_NETWORKS = one(
-    f"{of('netbird_api_network_routing_peers_connected')} {_WITH_RESOURCES}",
-    *("network_id", "network"),
-)
+_ROUTING = of("netbird_api_network_routing_peers_connected")
+
+_NETWORKS = one(f"{_ROUTING} {_WITH_RESOURCES}", "network_id", "network")
+
+_KNOWN = f"""\
+{of("netbird_api_networks")} == 0
+  or {_ROUTING} and on ({TARGET}) {of("netbird_api_network_resources")}"""
+"""What there is if networks without a routing peer are known, even if there is none."""
 
 _LINK = ("Peer", f"/d/netbird-peer?var-peer=${{__data.fields.peer_id}}&{KEPT}")
 
@@ -118,7 +122,7 @@ def _headline() -> list[Json]:
             "Networks down",
             (18, 3, 6, 3),
             "Networks with resources and without a connected routing peer.",
-            {"": or_zero(f"count({_NETWORKS} == 0)", "netbird_api_networks")},
+            {"": or_zero(f"count({_NETWORKS} == 0)", _KNOWN)},
             look("none", limits={None: "text", 1: "red"}, empty=UNKNOWN),
         ),
     ]

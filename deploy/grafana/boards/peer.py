@@ -56,6 +56,9 @@ def made() -> str:
     expires = of("netbird_api_peer_login_expiration_timestamp_seconds", _ONE)
     waits = of("netbird_api_peer_approval_required", _ONE)
     days = f"clamp_min((max({expires}) - time()) / 86400, 0)"
+    # Only where the accounts are known, a peer without an expiry never expires.
+    accounts = of("api_exporter_resource_up", 'resource="accounts"')
+    never = f"max({_INFO} and on (cluster, account) {accounts} == 1)"
     info = one(of("netbird_api_peer_info"), "peer", "ip", "peer_id")
     peer = variable(
         "peer",
@@ -105,7 +108,7 @@ def made() -> str:
                 "Login",
                 (18, 0, 6, 4),
                 "Days until the user has to log in again.",
-                {"": f"{days} or {_NEVER} * max({_INFO})"},
+                {"": f"{days} or {_NEVER} * {never}"},
                 look(
                     "suffix: days",
                     decimals=1,
