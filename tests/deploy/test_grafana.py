@@ -166,8 +166,8 @@ class FigureTests(SynchronousTestCase):
         self.check({"twins": (twins(), wanted)})
 
     def test_unknown(self) -> None:
-        """What is not known is not said to be all right: networks without their peers,
-        and a login without the account's settings.
+        """Networks are not all right while their peers are unknown, and a login may
+        expire while the account's settings are unknown.
         """
         of = f'{target()},network_id="n",network="office"'
         peer = {f'netbird_api_peer_info{{{target()},peer_id="p"}}': 1.0}

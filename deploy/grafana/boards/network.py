@@ -68,7 +68,7 @@ _NETWORKS = one(f"{_ROUTING} {_WITH_RESOURCES}", "network_id", "network")
 _KNOWN = f"""\
 {of("netbird_api_networks")} == 0
   or {_ROUTING} and on ({TARGET}) {of("netbird_api_network_resources")}"""
-"""What there is if networks without a routing peer are known, even if there is none."""
+"""Has series while it is known whether networks have routing peers."""
 
 _LINK = ("Peer", f"/d/netbird-peer?var-peer=${{__data.fields.peer_id}}&{KEPT}")
 
