@@ -92,9 +92,7 @@ class AccountTests(SynchronousTestCase):
         return connection, transport
 
     def test_proxy(self) -> None:
-        """A proxy that could read the token, that repeats its login, or that hangs is
-        a line of the log. A stop while it hangs is none.
-        """
+        """A proxy that reads the token, repeats its login or hangs is logged."""
         login = b64encode(b"me:c4n@ry-of-mine").decode()
         echo = b'{"message":"who is %b?","code":418}' % login.encode()
         head = b"HTTP/1.1 418 No\r\nContent-Length: %d\r\n\r\n" % len(echo)
@@ -143,9 +141,7 @@ class AccountTests(SynchronousTestCase):
         self.assertEqual([1.5, None], found)
 
     def test_stop(self) -> None:
-        """A stop waits half a second for NetBird, and five for a log that is being
-        written. It leaves no timer behind. A start is not required, as after a check.
-        """
+        """A stop waits half a second for NetBird, and five for a log."""
         waiting = self.account()
         waiting.network.addService(Endless())
         writing = self.account(EndlessLog())

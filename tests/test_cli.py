@@ -92,11 +92,12 @@ class MainTests(SynchronousTestCase):
 
     def test_wrong(self) -> None:
         """A wrong command line is reported in one line that names the help."""
+        line = ""
         for arguments in (
             *(["--nonsense"], ["--config"], ["peers"], ["--check", "x"]),
             *(["--account=acme"], ["--runbook=NoSuchAlert"], ["--check", "--once"]),
             *(["--strict"], ["--once", "--json"]),
-            ["--demo", "--account", "acme"],
+            *(["--demo", "--account", "acme"], ["--web.listen-address=:9"]),
         ):
             stderr = io.StringIO()
             self.patch(sys, "stderr", stderr)
@@ -104,3 +105,4 @@ class MainTests(SynchronousTestCase):
             [line] = stderr.getvalue().splitlines()
             self.assertTrue(line.startswith("api-exporter: "), line)
             self.assertTrue(line.endswith("; see api-exporter --help"), line)
+        self.assertIn("use the setting LISTEN_ADDRESS, in", line)

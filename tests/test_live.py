@@ -198,9 +198,7 @@ class AccountsTests(LiveTestCase):
         self.assertEqual(2, self.book.lines().count(line))
 
     def test_settings(self) -> None:
-        """A changed account starts again, and publishes its former records meanwhile.
-        Metrics are there at all times, and other accounts stay as they are.
-        """
+        """A changed account starts again, and keeps its records meanwhile."""
         self.start()
         other = self.exporter.accounts["two"]
         key = "netbird_api_setup_key"
@@ -238,9 +236,7 @@ class AccountsTests(LiveTestCase):
         self.assertIs(other, self.exporter.accounts["two"])
 
     def test_no_gap(self) -> None:
-        """No series is missing for a moment, and findings keep their times. Counters
-        begin again.
-        """
+        """No series is missing for a moment, and findings keep their times."""
         self.start()
         self.advance(100)
         before = self.get("/metrics?account=one")
@@ -255,23 +251,8 @@ class AccountsTests(LiveTestCase):
                 self.assertEqual(set(), series - kept_series(page))
                 self.assertEqual(since, lines(page, "_finding_since_"))
 
-    def test_rotation(self) -> None:
-        """A new token in its file is used at once, without a reload or a failure."""
-        token = self.folder / "token"
-        token.write_text("one\n")
-        (self.folder / "one.conf").write_text("UPSTREAM_API_TOKEN_FILE=token\n")
-        self.start()
-        token.write_text("  three\n")
-        before = len(self.api.requests)
-        self.advance(60)
-        tokens = {request.split()[0] for request in self.api.requests[before:]}
-        self.assertEqual({"two", "three"}, tokens)
-        self.assertNotIn("warning", str(self.book.lines()))
-
     def test_another_account(self) -> None:
-        """The token of another account, by a new file or a reload, removes all records
-        before any other is published. The log warns.
-        """
+        """The token of another account removes all records, with a warning."""
         self.api.networks["three"] = OtherAccount(20)
         token = self.folder / "token"
         token.write_text("one")
@@ -308,7 +289,8 @@ class AccountsTests(LiveTestCase):
         self.assertEqual([f"warning {line}"] * 2, warnings)
 
     def test_come_and_go(self) -> None:
-        """An account has pages from its file's appearance until its removal."""
+        """An account has pages and connections until its file is removed."""
+        self.patch(service, "connection_limit", lambda _, accounts: 100 - accounts)
         self.start()
         for names in (("one", "two", "three"), ("three",), ("one", "three")):
             for path in self.folder.iterdir():
@@ -326,6 +308,9 @@ class AccountsTests(LiveTestCase):
             self.advance(60)
             asked = {request.split()[0] for request in self.api.requests[before:]}
             self.assertEqual({*names}, asked, "a removed account sends no requests")
+            site = self.machine.ports[8080].factory
+            assert isinstance(site, BoundedSite)
+            self.assertEqual(100 - len(names), site.max_connections)
         lines = [x for x in self.book.lines() if "reloaded settings" in x]
         expected = ["new accounts three", "removed accounts one, two"]
         expected += ["new accounts one"]
@@ -382,9 +367,7 @@ class AccountsTests(LiveTestCase):
         self.exporter.reload()  # an end during a reload leaves nothing behind
 
     def test_under_way(self) -> None:
-        """A reload cancels requests of a changed account; they are sent again at once.
-        A second reload during the first one applies its own settings.
-        """
+        """A reload sends cancelled requests again at once; a second one applies."""
         self.start()
         self.api.silent = True
         self.advance(300)
@@ -496,20 +479,6 @@ class ReplacedTests(LiveTestCase):
         self.account("one", UPSTREAM_API_TOKEN="three")
         self.assertIn("three api/peers", self.reload())
         self.assertNotIn(estimate, self.get("/metrics?account=one"))
-
-    def test_connections(self) -> None:
-        """The limit of connections leaves room for those of new accounts."""
-        self.patch(service, "connection_limit", lambda _, accounts: 100 - accounts)
-        self.start()
-        for names in (("one", "two", "three"), ("one",)):
-            for path in self.folder.iterdir():
-                path.unlink()
-            for name in names:
-                self.account(name)
-            self.reload()
-            site = self.machine.ports[8080].factory
-            assert isinstance(site, BoundedSite)
-            self.assertEqual(100 - len(names), site.max_connections)
 
     def test_status(self) -> None:
         """The supervisor gets the state without a removed account."""

@@ -276,9 +276,7 @@ class MakeServiceTests(SynchronousTestCase):
         return err.getvalue()
 
     def test_refused(self) -> None:
-        """An impossible address is an error, and so is output that would be lost. Each
-        mistake has a line. The status is 1 if waiting may mend it.
-        """
+        """Impossible addresses and lost output are errors, each with a line."""
         found = self.refused(UPSTREAM_API_URL="ftp://x", HTTP_TIMEOUT="5")
         self.assertEqual(2, len(found.splitlines()), found)
         file = {"UPSTREAM_API_TOKEN": "", "UPSTREAM_API_TOKEN_FILE": "/nowhere"}

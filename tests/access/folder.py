@@ -15,6 +15,10 @@ HASH = "$2b$04$Ilc/nUZAZLzVbFriO.zgX..0qx5u6bAaG2RBjwQKeasH6VuuaAlsy"
 
 SERVER = "tls_server_config:\n  cert_file: server.pem\n  key_file: server.key\n"
 
+REQUIRED = (
+    f"{SERVER}  client_ca_file: ca.pem\n"
+    "  client_auth_type: RequireAndVerifyClientCert\n"
+)
 
 UNREADABLE = x509.UnrecognizedExtension(
     x509.SubjectAlternativeName.oid, bytes.fromhex("3004a3023000")

@@ -9,16 +9,10 @@ from api_exporter.access.reloading import Reloader
 from api_exporter.access.web_config import WebConfig
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
-from tests.access.folder import HASH, SERVER, Folder, rsa_key
+from tests.access.folder import HASH, REQUIRED, SERVER, Folder, rsa_key
 from tests.logbook import logbook
 
 USERS = f'basic_auth_users:\n  alice: "{HASH}"\n'
-
-REQUIRED = (
-    f"{SERVER}  client_ca_file: ca.pem\n"
-    "  client_auth_type: RequireAndVerifyClientCert\n"
-)
-
 
 VERIFIED = REQUIRED.replace("RequireAndVerifyClientCert", "VerifyClientCertIfGiven")
 

@@ -260,10 +260,7 @@ class PasswordTests(AccessTestCase):
         self.assertEqual(200, self.ask(site, "/", basic("alice", "secret")).status)
 
     def test_busy(self) -> None:
-        """If too many comparisons wait, a 503 says when to retry.
-
-        Known passwords and tokens are accepted; the next guess is compared in order.
-        """
+        """If too many comparisons wait, a 503 says when to retry."""
         site = self.site(USERS, TOKEN)
         self.ask(site, "/", basic("alice", "secret"))
         self.at_once = False

@@ -219,9 +219,7 @@ class TableTests(SynchronousTestCase):
         )
 
     def test_headers(self) -> None:
-        """Five headers may be set, two of them to the toolkit's allowed values. An
-        empty one is not sent.
-        """
+        """Five headers may be set; an empty one is not sent."""
         good = {
             "Strict-Transport-Security": "max-age=31536000",
             "X-Content-Type-Options": "nosniff",

@@ -30,10 +30,7 @@ class AlertTests(SynchronousTestCase):
         self.assertEqual(alerts().split("\n"), written.split("\n"))
 
     def test_findings(self) -> None:
-        """Each finding with an alert has one rule; its severity is the finding's.
-
-        An alert outlasts a restart of the exporter.
-        """
+        """Each finding with an alert has one rule, which outlasts a restart."""
         made = yaml.safe_load(ALERTS.read_text())["groups"][-1]["rules"]
         names = dict.fromkeys(kind.name for kind in KINDS if kind.lasts)
         self.assertEqual(list(names), [rule["alert"] for rule in made])
@@ -52,9 +49,7 @@ class AlertTests(SynchronousTestCase):
         self.assertEqual(OF_ONE_LIST, read)
 
     def test_runbooks(self) -> None:
-        """Each alert has all annotations, and links to its section of the exporter's
-        own runbooks. A section with commands for systemd has some for Kubernetes.
-        """
+        """Each alert has all annotations, and a section in the runbooks."""
         text = (ROOT / "docs/runbooks.md").read_text()
         sections = dict(re.findall(r"(?m)^## (\w+)\n((?:(?!## ).*\n)*)", text))
         groups = yaml.safe_load(ALERTS.read_text())["groups"]
@@ -72,10 +67,7 @@ class AlertTests(SynchronousTestCase):
                 self.assertIn("kubectl", sections[name], name)
 
     def test_targets(self) -> None:
-        """Each join and each sum keeps targets apart.
-
-        The only exceptions are alerts about a process and all its accounts.
-        """
+        """Joins and sums keep targets apart, except in alerts about a process."""
         texts = "".join(path.read_text() for path in (ALERTS, RULES))
         found = MATCHING.findall(texts)
         self.assertGreater(len(found), 15)

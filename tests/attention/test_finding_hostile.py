@@ -134,9 +134,7 @@ class TimesTests(SynchronousTestCase):
 
 class PersonalTests(SynchronousTestCase):
     def test_people(self) -> None:
-        """No finding contains the name or address of a person, or other personal data,
-        with any EXPOSE_PERSONAL_DATA.
-        """
+        """With any EXPOSE_PERSONAL_DATA, no finding contains personal data."""
         inventory = known(Demo(120), NOW)
         personal = frozenset(("email", "name", "hostname", "serial_number"))
         looked = seen(replace(inventory, personal=personal), chosen=("All", "servers"))

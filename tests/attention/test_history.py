@@ -25,9 +25,7 @@ def known(history: History, now: float) -> list[int]:
 
 class HistoryTests(SynchronousTestCase):
     def test_steps(self) -> None:
-        """A sample holds for two steps; then the peers were not read. A time that is
-        set back removes what is later; what is older than the span is removed.
-        """
+        """A sample holds for two steps; older and future ones are removed."""
         for given_times, period, now, expected in (
             ((0, 30, 60, 90, 120), 30, 120, [0, 1, 2]),
             ((0, 600, 1200), 600, 1200, [0, 1, 2]),

@@ -244,9 +244,7 @@ class HistoryTests(SynchronousTestCase):
         return known
 
     def test_pages(self) -> None:
-        """A resource in two networks is in that with the greater id. The first of two
-        accounts determines the expiry of logins.
-        """
+        """The greater id of two networks counts, and the first of two accounts."""
         networks_: Answer = {"network_resources": [{"id": "r"}], "networks": NETWORKS}
         turned: Answer = {**networks_, "networks": NETWORKS[::-1]}
         logins: Answer = {"peers": [EXPIRING], "accounts": ACCOUNTS}

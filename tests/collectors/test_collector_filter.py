@@ -54,10 +54,7 @@ class FamiliesTests(SynchronousTestCase):
         self.assertEqual(len(NAMES), len(set(NAMES)))
 
     def test_of_peers(self) -> None:
-        """All families with series for single peers are marked, and no others.
-
-        These have a peer's id among their labels.
-        """
+        """All families with series for single peers are marked, and no others."""
         marked = {m.name for c in COLLECTORS for m in c.families if m.of_peer}
         found = {n for (n, labels), _ in PAGE if "peer_id" in dict(labels)}
         self.assertEqual(marked, found)

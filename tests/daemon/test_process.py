@@ -100,10 +100,7 @@ class RefusalTests(SynchronousTestCase):
 
 class LogTests(SynchronousTestCase):
     def test_places(self) -> None:
-        """Lines go to the log file of twistd's options, otherwise to the standard
-        streams, or to syslog through twistd. If standard output is for events, all
-        lines go to standard error.
-        """
+        """Lines go to twistd's log file, the standard streams or syslog."""
         events = {"EVENTS_FILE": "-", "EVENTS_CURSOR_FILE": "cursor"}
         beside, name = read_settings(REQUIRED | events), self.mktemp()
         for settings, options, place in (
@@ -251,9 +248,7 @@ class SignalTests(SynchronousTestCase):
         self.assertFalse(self.reactor.hasStopped)
 
     def test_terminal(self) -> None:
-        """At its terminal SIGHUP stops a program that writes no log file, unless nohup
-        started it.
-        """
+        """At its terminal SIGHUP stops a program without a log file or nohup."""
         opened = os.open
         for before, tty, file, foreground, stops in (
             (signal.SIG_DFL, os.devnull, None, True, True),

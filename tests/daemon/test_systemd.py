@@ -39,9 +39,7 @@ def directory(test: SynchronousTestCase) -> Path:
 
 class SupervisorTests(SynchronousTestCase):
     def test_file(self) -> None:
-        """A message is one datagram of assignments to the socket in the file system. An
-        @ means a name outside of it. A supervisor that does not read blocks nothing.
-        """
+        """A message is one datagram to the socket, and blocks nothing."""
         path = str(directory(self) / "notify")
         name = f"api-exporter-test-{os.getpid()}"
         for address, variable in ((path, path), (f"\0{name}", f"@{name}")):
@@ -134,9 +132,7 @@ class NotifierTests(SynchronousTestCase):
         self.assertEqual([], self.clock.getDelayedCalls())
 
     def test_supervisor_gone(self) -> None:
-        """A supervisor that ends and starts again gets messages again; none is no
-        error.
-        """
+        """A supervisor that ends and starts again gets messages again."""
         notifier = self.notifier(WATCHDOG_USEC="4000000")
         notifier.startService()
         self.path.unlink()

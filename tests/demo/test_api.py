@@ -125,9 +125,7 @@ class ApiTests(AskingTestCase):
         self.assertIn(b"token invalid", transport.value())
 
     def test_fault(self) -> None:
-        """The fault of `DEMO_FAULT` begins a minute after the start. Without its last
-        gateway, a network has no connected routing peer.
-        """
+        """The fault of `DEMO_FAULT` begins a minute after the start."""
         gateway = {"connected": False, "last_seen": "2026-08-22T19:10:00Z"}
         for fault, expected in (("none", 200), ("outage", 503), ("token", 404)):
             self.begin(fault, NOW - 59)

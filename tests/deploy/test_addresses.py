@@ -72,9 +72,7 @@ class AddressesTests(SynchronousTestCase):
         self.assertEqual(self.before, self.now())
 
     def test_mistakes(self) -> None:
-        """An invalid address gives one line, and no file is written. Two equal ones are
-        refused, too, because they could not be replaced again.
-        """
+        """Invalid or equal addresses give one line, and no file is written."""
         for name, value in (
             ("FORGE", "git.example.org/me"),
             ("IMAGE", "https://git.example.org/me"),
@@ -90,9 +88,7 @@ class AddressesTests(SynchronousTestCase):
 
 class PublishedTests(SynchronousTestCase):
     def test_texts(self) -> None:
-        """Texts contain no other address of the project. None installs a name that
-        anyone may register in a package index.
-        """
+        """Texts contain no other address, and install no name of an index."""
         own = re.compile(r"[\w.]+\.\w+/api-exporter/api-exporter|ghcr\.io")
         index = re.compile(r"pip install [^\n]*[ '\"]api-exporter\b(?!-)")
         known = "".join(addresses().values())

@@ -54,9 +54,7 @@ class ConfigTests(SynchronousTestCase):
 
 class InhibitionTests(SynchronousTestCase):
     def test_inhibited(self) -> None:
-        """An alert inhibits its consequences, but only in the same account: a failing
-        API all that it tells, a network its resources, an expiring token its warning.
-        """
+        """An alert inhibits its consequences, but only in the same account."""
         amtool, port = program("amtool"), free_port()
         command = [program("prometheus-alertmanager"), f"--config.file={CONFIG}"]
         command += ["--storage.path=data", "--cluster.listen-address="]

@@ -30,9 +30,7 @@ class ChartTests(SynchronousTestCase):
         self.schema = json.loads(SCHEMA.read_text())
 
     def test_fresh(self) -> None:
-        """Generated files are up to date (`python -m tools.chart`). The chart's folder
-        `files` has only what it shares with others.
-        """
+        """Generated and shared files are up to date (`python -m tools.chart`)."""
         for path, made in FILES.items():
             written = path.read_text(encoding="utf-8")
             self.assertEqual(made().split("\n"), written.split("\n"), path)
@@ -42,10 +40,7 @@ class ChartTests(SynchronousTestCase):
             self.assertEqual(leads_to.read_text(), link.read_text(), link)
 
     def test_hub(self) -> None:
-        """The chart and the program have the same version, of a chart in SemVer. The
-        annotations for Artifact Hub are valid YAML, with the images of the values and
-        the documents' icon.
-        """
+        """The chart has the program's version, images and icon."""
         chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
         version = __version__.public()
         self.assertEqual(version, chart["appVersion"])
@@ -70,9 +65,7 @@ class ChartTests(SynchronousTestCase):
         self.assertEqual(icon, b64decode(content))
 
     def test_settings(self) -> None:
-        """Every variable that the chart sets is a setting of the program. All other
-        settings are values with the same names.
-        """
+        """The chart sets only settings, and all others are values."""
         found = set(re.findall(r"- name: ([A-Z][A-Z_]+)$", TEMPLATES, re.MULTILINE))
         known = {setting.name for setting in SETTINGS}
         self.assertEqual(known & found, found)
@@ -81,9 +74,7 @@ class ChartTests(SynchronousTestCase):
         self.assertEqual(known - found - {"UPSTREAM_API_TOKEN"}, others)
 
     def test_thresholds(self) -> None:
-        """The schema knows each table of the thresholds, and each name in it. Settings
-        of an account are described as those of the process.
-        """
+        """The schema knows each threshold; descriptions of settings agree."""
         shipped = json.loads(THRESHOLDS.read_text())
         numbers = {"requests": {"logins_refused": 50}, "dollars": {"agent_month": 0.5}}
         for thresholds in (shipped, numbers):
@@ -94,9 +85,7 @@ class ChartTests(SynchronousTestCase):
             self.assertEqual([], [*Draft202012Validator(schema).iter_errors(values)])
 
     def test_used(self) -> None:
-        """Each value is read by a template and described in the README. Without a
-        registry the image's name does not begin with a slash.
-        """
+        """Each value is read by a template and described in the README."""
         described = set()
         for name, _, meaning in values():
             described.add(name.split(".")[0])
@@ -109,9 +98,7 @@ class ChartTests(SynchronousTestCase):
         self.assertNotIn("}}/{{", names)
 
     def test_defaults(self) -> None:
-        """The default image is the published one. Its container has no privilege and
-        cannot gain one. The documentation installs what the chart's README installs.
-        """
+        """The default image is the published one, without any privilege."""
         image = DEFAULTS["image"]
         self.assertEqual(
             addresses()["IMAGE"], f"{image['registry']}/{image['repository']}"

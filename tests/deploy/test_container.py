@@ -69,9 +69,7 @@ class ContainerTests(SynchronousTestCase):
         self.assertEqual({"config": kept, "os": "x"}, json.loads(content))
 
     def test_production(self) -> None:
-        """In production, Compose restarts the container, checks its health and removes
-        its privileges. It sets only existing settings, and the token is a secret.
-        """
+        """In production, Compose restarts, checks and restricts the container."""
         [compose] = documents(CONTAINER / "compose.production.yml")
         [service] = compose["services"].values()
         image = service["image"]

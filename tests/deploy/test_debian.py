@@ -66,10 +66,7 @@ class PackageTests(SynchronousTestCase):
         return run("dpkg-deb", "--field", package, name).strip()
 
     def test_files(self) -> None:
-        """The package has program, units and manual page, but no conffile. All files
-        belong to root. The two required settings of the template have no values, so
-        nothing is requested before an operator fills them in.
-        """
+        """All files are root's; the template lacks both required values."""
         required = ["UPSTREAM_API_URL=", "UPSTREAM_API_TOKEN="]
         self.assertEqual(required, lines(DEBIAN / "config"))
         found = {}
@@ -107,9 +104,7 @@ class PackageTests(SynchronousTestCase):
         self.assertRegex(depends, r"^libc6 \(>= 2\.\d+\), ")
 
     def test_unit(self) -> None:
-        """The unit is that of `deploy/systemd`, except for the program, its documents
-        and the system's Python, which it does not use.
-        """
+        """The unit is that of `deploy/systemd`, except for paths and Python."""
         tree = self.extracted()
         units = tree / "usr/lib/systemd/system"
         packaged = lines(units / "api-exporter.service")
@@ -126,9 +121,7 @@ class PackageTests(SynchronousTestCase):
 
 class ManualTests(SynchronousTestCase):
     def test_options(self) -> None:
-        """The manual page has every option and every setting, once each. It names only
-        documents of the package, and no published address.
-        """
+        """The manual page has every option and every setting, once each."""
         options = [name for name, *_ in CommandOptions.optFlags]
         options += [name for name, *_ in CommandOptions.optParameters]
         page = manual().replace("\\-", "-")

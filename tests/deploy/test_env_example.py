@@ -67,9 +67,7 @@ class EnvExampleTests(SynchronousTestCase):
         self.assertEqual((REQUIRED, False), (named, error.retryable))
 
     def test_readers(self) -> None:
-        """Systemd and --config read the same values. The commented-out values are the
-        defaults. (Shells read each line as --config does: test_configuration_file.)
-        """
+        """Systemd and --config read the same values; comments have the defaults."""
         wanted = loaded(load_file(EXAMPLE))
         self.assertEqual(tuple(FILLED_IN.values()), wanted[3:5])
         self.assertEqual(wanted, loaded(load_file(self.all)))

@@ -27,9 +27,7 @@ class FiguresTests(SynchronousTestCase):
         return (ROOT / path).read_text(encoding="utf-8")
 
     def test_requests(self) -> None:
-        """The requests a minute are those of the default collectors' intervals, without
-        the Agent Network, with it, and those of the access log.
-        """
+        """The requests a minute are those of the default intervals."""
         read = {name for each in COLLECTORS if each.default for name in each.reads}
         periods = {
             name: RESOURCE_BY_NAME[name].period for name in (*read, "current_user")

@@ -135,9 +135,7 @@ FIGURES = (
 
 class FigureTests(SynchronousTestCase):
     def test_situations(self) -> None:
-        """The figures of the first screen hold for one exporter, for several, and for
-        several accounts.
-        """
+        """The first screen's figures hold for several exporters and accounts."""
         figures = [f"sum({board_query(path, title)})" for path, title in FIGURES]
         self.check(
             {
@@ -244,9 +242,7 @@ class DashboardTests(SynchronousTestCase):
             self.assertEqual(made(), path.read_text(), path)
 
     def test_variables(self) -> None:
-        """All have variables for data source, account, instance, cluster and job. "All"
-        includes series without the label, but no jobs and instances of other programs.
-        """
+        """All boards have the five variables; "All" selects no other programs."""
         for path in DASHBOARDS:
             found = {v["name"]: v for v in dashboard(path)["templating"]["list"]}
             wanted = ["datasource", "account", "instance", "cluster", "job"]
@@ -259,9 +255,7 @@ class DashboardTests(SynchronousTestCase):
                 self.assertNotIn("allValue", found[name], path)
 
     def test_expressions(self) -> None:
-        """Each selector uses the variables, and none is of a recording rule. Joins keep
-        accounts apart. Times are not added up.
-        """
+        """Selectors use the variables, joins keep accounts apart, no time is summed."""
         for title, expression in panel_queries(filled=False):
             self.assertNotRegex(expression, r"\binstance(_resource)?:")
             self.assertNotRegex(expression, r"sum by \S.*?\) \(\w+_timestamp_seconds")
@@ -277,9 +271,7 @@ class DashboardTests(SynchronousTestCase):
                 self.assertRegex(labels, r"^cluster, account\b", title)
 
     def test_empty(self) -> None:
-        """A number, a table, and a graph that may have no series says so in words. What
-        a table says when it is empty stands in no cell.
-        """
+        """A panel without series says so in words, and a table in no cell."""
         for path in DASHBOARDS:
             for panel in panels(path):
                 config = panel["fieldConfig"]
@@ -310,9 +302,7 @@ class DashboardTests(SynchronousTestCase):
         self.assertGreater(len(named), 3)
 
     def test_links(self) -> None:
-        """Findings lead to their runbooks at the exporter that found them, peers to
-        their board, accounts to their network.
-        """
+        """Findings lead to runbooks, peers and accounts to boards."""
         ids = {dashboard(path)["uid"] for path in DASHBOARDS}
         links = {}
         for path in DASHBOARDS:
@@ -362,9 +352,7 @@ class DashboardTests(SynchronousTestCase):
                 taken |= cells
 
     def test_publication(self) -> None:
-        """A copy for grafana.com asks for its data source and names what it needs. All
-        else is the dashboard's, which has a uid and a description.
-        """
+        """A copy for grafana.com asks for its data source and names its needs."""
         folder = new_folder(self)
         run(sys.executable, DEPLOY / "release/dashboards.py", folder)
         found = {path.name: dashboard(path) for path in folder.iterdir()}

@@ -84,10 +84,7 @@ class InstallTests(SynchronousTestCase):
         return sorted(x for x in found if not x.startswith("opt/api-exporter"))
 
     def test_install(self) -> None:
-        """The installer makes program, user, directories, modes and units. Installing
-        again changes nothing and keeps the settings. The token's drop-in exists only
-        with the token's file, which root owns.
-        """
+        """A second installation keeps settings and modes; root owns the token."""
         self.assertRegex(self.install(), r"(?m)^api-exporter [\d.]+\S* \w+ \S+Z$")
         self.assertModes()
         unit = self.root / "etc/systemd/system/api-exporter.service"
@@ -156,9 +153,7 @@ class InstallTests(SynchronousTestCase):
             self.assertFalse(self.root.exists())
 
     def test_damaged(self) -> None:
-        """A damaged environment is replaced: one without pip, and one without its
-        Python, for which the unit prints the remedy.
-        """
+        """An environment without pip, or without its Python, is replaced."""
         half = self.root / "opt/api-exporter"
         run(sys.executable, "-m", "venv", "--without-pip", half)
         self.install()
@@ -184,9 +179,7 @@ class InstallTests(SynchronousTestCase):
         return run(*shlex.split(here), status=status, env=self.env)
 
     def test_failed(self) -> None:
-        """A first installation that fails leaves nothing. A failed upgrade keeps the
-        running version and leaves no other files.
-        """
+        """An installation that fails leaves nothing, or the running version."""
         self.install(status=1, PIP_NO_DEPS="0")  # and no index
         self.assertEqual((["opt"], []), (self.files(), self.environments()))
         self.install()

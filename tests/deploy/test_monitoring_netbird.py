@@ -130,9 +130,7 @@ class ProbeTests(SynchronousTestCase):
         }
 
     def test_parts(self) -> None:
-        """All parts succeed at first. Each failing part has an alert of its own. The
-        dashboard's page in place of a response is a failure.
-        """
+        """Each failing part has its own alert, also if the dashboard answers for it."""
         becomes(dict.fromkeys(PARTS, "1"), self.asked)
         becomes(set(), self.down)
         for part in PARTS:

@@ -59,9 +59,7 @@ class UnitTests(SynchronousTestCase):
             (self.root / name).touch(mode=0o755)
 
     def test_verify(self) -> None:
-        """`systemd-analyze verify` has no finding in units and drop-ins, but finds one
-        in a wrong drop-in.
-        """
+        """`systemd-analyze verify` has no finding, except in a wrong drop-in."""
         for unit in ("api-exporter.service", "api-exporter.socket"):
             self.assertEqual("", self.analyze("verify", unit))
         dropin = self.units / "api-exporter.service.d/hardened.conf"
@@ -88,9 +86,7 @@ class UnitTests(SynchronousTestCase):
 
 class PromiseTests(SynchronousTestCase):
     def test_service(self) -> None:
-        """Unit and drop-in set the directives that are promised beside those of the
-        specification. None breaks TLS, the process metrics or the daemon.
-        """
+        """Unit and drop-in set the promised directives, and none that breaks us."""
         self.assertLessEqual(set(SERVICE), set(lines(UNITS / "api-exporter.service")))
         hardened = lines(UNITS / "api-exporter.service.d/hardened.conf")
         self.assertLessEqual({*HARDENED}, set(hardened))
@@ -103,9 +99,7 @@ class PromiseTests(SynchronousTestCase):
 
 class SocketTests(SynchronousTestCase):
     def test_activation(self) -> None:
-        """With the LISTEN_ADDRESS of the socket unit, the first connection to systemd's
-        socket starts the exporter and gets a response. The log has the address.
-        """
+        """The first connection to systemd's socket starts the exporter."""
         activate = program("systemd-socket-activate")
         said = (UNITS / "api-exporter.socket").read_text()
         [address] = re.findall(r"LISTEN_ADDRESS=(\S+)", said)

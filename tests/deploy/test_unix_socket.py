@@ -82,9 +82,7 @@ class ReaderTests(UnixSocketTestCase):
 
 class PrometheusTests(UnixSocketTestCase):
     def test_scraped(self) -> None:
-        """Prometheus reads the process and each account over the socket alone; the
-        page's command fills the file of targets.
-        """
+        """Prometheus reads the process and each account over the socket alone."""
         needs("prometheus", "3.15.0")
         program("curl")
         self.started()

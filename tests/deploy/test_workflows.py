@@ -29,9 +29,7 @@ RIGHTS = {
 
 class WorkflowTests(SynchronousTestCase):
     def test_pinned(self) -> None:
-        """Each action is pinned by a full commit hash with its version in a comment.
-        One action has the same version everywhere.
-        """
+        """Each action is pinned by a commit hash, in one version everywhere."""
         found = set()
         for text in WORKFLOWS.values():
             for action in re.findall(r"uses: (.*)", text):
@@ -41,9 +39,7 @@ class WorkflowTests(SynchronousTestCase):
         self.assertEqual(sorted(set(names)), sorted(names))
 
     def test_rights(self) -> None:
-        """A workflow may only read; listed jobs have exactly the listed permissions. A
-        job that may write more than findings waits for the approval of `release`.
-        """
+        """Only listed jobs may write, with the approval of `release`."""
         for place, text in WORKFLOWS.items():
             workflow = yaml.safe_load(text)
             self.assertEqual(READ, workflow["permissions"])
@@ -57,10 +53,7 @@ class WorkflowTests(SynchronousTestCase):
                     self.assertTrue(guarded, f"{place}: {name} has a secret")
 
     def test_release(self) -> None:
-        """Files are attested before they are published. The image has no SBOM, because
-        the maker of its base describes the content. No file is uploaded to PyPI without
-        the owner's word, because another owner may have the name.
-        """
+        """Files are attested before they are published; PyPI needs the owner's word."""
         jobs = yaml.safe_load(WORKFLOWS["release"])["jobs"]
         self.assertEqual(["build", "attest"], jobs["publish"]["needs"])
         for job, kind in (
@@ -73,9 +66,7 @@ class WorkflowTests(SynchronousTestCase):
         self.assertEqual("vars.PYPI == 'yes'", job["if"])
 
     def test_verified(self) -> None:
-        """Each documented verification names the owner, because another owner may have
-        a repository and a workflow of the same names.
-        """
+        """Each documented verification names the owner of the repository."""
         page = (ROOT / "docs/install/README.md").read_text().replace("\\\n", "")
         commands = re.findall(r"^(?:gh|cosign) .*verify.*$", page, re.MULTILINE)
         programs = {command.partition(" ")[0] for command in commands}
@@ -85,9 +76,7 @@ class WorkflowTests(SynchronousTestCase):
             self.assertRegex(command, whose)
 
     def test_images(self) -> None:
-        """The image has the format with health checks and the registry's name. A
-        release is not built on a base that moves.
-        """
+        """The image's format has health checks; a release has a fixed base."""
         script = (ROOT / "deploy/release/release.sh").read_text()
         for text in (script, WORKFLOWS["release"]):
             self.assertEqual({"docker"}, set(re.findall(r"(\w+)-archive:", text)))

@@ -67,9 +67,7 @@ class ContentTypeTests(SynchronousTestCase):
         )
 
     def test_versions(self) -> None:
-        """The client gets the requested version; without one, the oldest. An unknown
-        version is ignored.
-        """
+        """The client gets the requested version; without a known one, the oldest."""
         self.answers(
             {
                 "text/plain": TEXT_0,

@@ -86,9 +86,7 @@ class PagesTests(SynchronousTestCase):
         self.assertEqual(lines.encode() * 3 + b"# EOF\n", self.text())
 
     def test_short_pieces(self) -> None:
-        """Short and long pieces make one gzip member. Only pieces above 32 KiB keep
-        their compressed form.
-        """
+        """All pieces make one gzip member; long ones keep their compressed form."""
         texts = ["short 1\n", "x" * 32_768, "x" * 32_769, "long 1\n" * 50_000]
         pieces = page(*texts)
         self.assertEqual([False, False, True, True], [bool(p.stored) for p in pieces])
@@ -96,9 +94,7 @@ class PagesTests(SynchronousTestCase):
         self.assertEqual("".join(texts).encode() + b"# EOF\n", self.text())
 
     def test_short_families(self) -> None:
-        """Short pieces in a row are one slice, at most as long as a long piece, and
-        compressed together.
-        """
+        """Short pieces in a row are one slice, and compressed together."""
         line = "x" * 20_000 + "\n"
         long = Random(0).randbytes(300_000).hex()
         self.pages.publish("users", page(long, *[line] * 40))
@@ -111,9 +107,7 @@ class PagesTests(SynchronousTestCase):
         self.assertEqual(3, len(whole.deflated_slices[2:]))
 
     def test_shared_slices(self) -> None:
-        """All selections share the slices behind the first one. Above 256 KiB these
-        were compressed with the pieces.
-        """
+        """All selections share the slices behind the first one."""
         pieces = page(*(Random(n).randbytes(70_000).hex() for n in range(2)))
         self.pages.publish("users", pieces)
         for names in (frozenset({"users"}), None):
@@ -122,10 +116,7 @@ class PagesTests(SynchronousTestCase):
             self.assertIs(pieces[-1].stored, whole.deflated_slices[-1])
 
     def test_chosen(self) -> None:
-        """A selection of collectors is joined once until the next publication.
-
-        Its slices are those of the whole page, except the first.
-        """
+        """A selection of collectors is joined once until the next publication."""
         for name in NAMES:
             self.pages.publish(name, page(f"{name} 1\n", f"{name} 2\n"))
         some = frozenset({"users", "peers"})

@@ -124,9 +124,7 @@ class FamilyTests(SynchronousTestCase):
     @settings(deadline=None, max_examples=tries(25))
     @given(lengths=st.lists(st.integers(0, PIECE_BYTES // 2), max_size=12))
     def test_all_text(self, lengths: list[int]) -> None:
-        """Pages of any size keep all text in order. No piece is long, because a slow
-        client would hold its memory.
-        """
+        """Pages of any size keep all text in order, in short pieces."""
         found = self.paged(self.family(*lengths))
         whole = rendered([self.family(*lengths)])
         self.assertEqual(whole.encode(), joined(found))

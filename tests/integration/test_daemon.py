@@ -50,14 +50,6 @@ class DaemonTests(ExporterTestCase):
         self.exporter = [str(path / "api-exporter")]
         self.daemon[0] = self.twistd[0] = str(path / "python")
 
-    def test_version(self) -> None:
-        """Both commands print the version without settings; twistd lists its own."""
-        for command in (self.exporter, self.daemon):
-            ended = self.ended([*command, "--version"])
-            self.assertEqual(0, ended.returncode)
-            self.assertRegex(ended.stdout, r"^api-exporter \d+\.\d+\.\d+")
-        self.assertIn("api-exporter", self.ended([*self.daemon[:-1], "--help"]).stdout)
-
     def test_console_script(self) -> None:
         """The command serves all pages, says so in two lines, and leaves no file."""
         running = self.started()
@@ -72,10 +64,7 @@ class DaemonTests(ExporterTestCase):
         self.assertEqual(["output"], os.listdir(self.directory))
 
     def test_daemon(self) -> None:
-        """`twistd` alone is a daemon with a pid file and a log file in our format. A
-        second one cannot listen, reports it to its terminal and leaves no pid file.
-        SIGHUP opens a moved log file again.
-        """
+        """`twistd` alone is a daemon with files; SIGHUP opens the log again."""
         *twistd, name = self.daemon
         files = ["--pidfile", "our.pid", "--logfile", "our.log"]
         ended = self.ended([*twistd, *files, name, "--demo"], self.settings())

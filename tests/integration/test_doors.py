@@ -10,7 +10,7 @@ from pathlib import Path
 
 import bcrypt
 
-from tests.access.folder import SERVER, Folder
+from tests.access.folder import REQUIRED, SERVER, Folder
 from tests.canary import assert_clean, forms
 from tests.integration.exporter import ExporterTestCase
 from tests.integration.programs import SOON, becomes, get, scraped, start, until
@@ -34,10 +34,6 @@ SECRETS = ("c4nary-passw0rd", "c4nary-token-of-all", "c4nary-token-2")
 CERTIFICATE = "cert_file: ../door/client.pem, key_file: ../door/client.key"
 _LOGIN = f"basic_auth: {{username: alice, password: {SECRETS[0]}}}"
 
-REQUIRED = (
-    f"{SERVER}  client_ca_file: ca.pem\n"
-    "  client_auth_type: RequireAndVerifyClientCert\n"
-)
 
 JOBS = {
     "password": (CERTIFICATE, _LOGIN),
@@ -114,9 +110,7 @@ class DoorTests(ExporterTestCase):
         self.assert_stops(running)
 
     def test_secrets(self) -> None:
-        """Key, password, tokens and hash are used and misused, with LOG_LEVEL=debug,
-        and found nowhere. `--health` needs none of them.
-        """
+        """Secrets are used and misused, with LOG_LEVEL=debug, and found nowhere."""
         password, token, other = SECRETS
         key = self.folder.server.key.decode()
         lines = [line for line in key.splitlines() if "--" not in line]

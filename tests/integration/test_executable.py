@@ -104,9 +104,7 @@ class ExecutableTests(ExporterTestCase):
         self.serves("/program/api-exporter")
 
     def test_endpoints(self) -> None:
-        """Both know the endpoints that Twisted looks for in its plugins. A failure to
-        listen ends both with one line.
-        """
+        """Both know Twisted's endpoints, and end with one line if they fail."""
         for name in (ROOT / "dist" / NAME, DIRECTORY / "api-exporter"):
             for address, status, expected in (
                 ("tcp6:none", 78, "invalid literal for int()"),

@@ -42,9 +42,7 @@ class ImportTests(ExporterTestCase):
         return {name.removeprefix("api_exporter.") for name in names}
 
     def test_commands(self) -> None:
-        """`--version` and `--health` need nothing of Twisted. Under twistd, neither the
-        version nor the help needs the reactor or the service.
-        """
+        """Commands import neither Twisted nor the service without need."""
         version = f"{this_build()}\n"
         health = ("-c", "from api_exporter.checking import health")
         late = {"twisted.internet.reactor", "OpenSSL", "service"}

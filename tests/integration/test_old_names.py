@@ -25,9 +25,7 @@ class OldNamesTests(TestCase):
     timeout = 120
 
     def test_rules(self) -> None:
-        """The rules give each old name its data, and documented replacements of queries
-        the same values.
-        """
+        """The rules give each old name its data, and queries the same values."""
         program("prometheus")
         exporter = Exporter(
             self,

@@ -129,9 +129,7 @@ class StatusPageTests(TestCase):
         return await self.opened(watched.advance(700))
 
     async def test_contrast(self) -> None:
-        """The tab key reaches each visible link and fold. All text can be read, light
-        and dark, on a screen and on a telephone.
-        """
+        """The tab key reaches each link; all text can be read on each screen."""
         browser = await self.needy()
         stops = (
             "[...document.querySelectorAll('a, summary')]"
@@ -184,9 +182,7 @@ class StatusPageTests(TestCase):
         self.assertIs(True, await browser.value("lost.hidden"))
 
     async def test_hidden(self) -> None:
-        """A hidden page sends no requests; visible again, it updates at once. That
-        leaves the focus where it was, and folds as they were.
-        """
+        """A hidden page sends no requests; visible again, it updates at once."""
         browser = await self.needy()
         await browser.value("document.querySelector('.findings a').focus()")
         name = await browser.value("document.activeElement.ariaLabel")

@@ -30,9 +30,7 @@ class WayTests(ExporterTestCase):
         self.trusted = written(self.folder, "trusted", self.authority.pem)
 
     def test_environment(self) -> None:
-        """A proxy from the environment or the configuration file is used and logged,
-        and so are authorities.
-        """
+        """A proxy and authorities from environment or file are used and logged."""
         proxy = squid(self, self.folder / "squid", hosts=f"127.0.0.1 {NAME}\n")
         file = Path(written(self.folder, "config", b"# proxies\n"))
         for given, text in (

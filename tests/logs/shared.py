@@ -159,10 +159,7 @@ class FileTests(JournalTestCase):
     """Each row is in the file once, after crashes, moves and a full disk."""
 
     def test_backlog(self) -> None:
-        """All rows are written at first, oldest first; then only new rows.
-
-        A stop closes the file, even if the disk fails.
-        """
+        """All rows are written once, oldest first; a stop closes the file."""
         journal = self.journal()
         self.feed(journal, range(1, 251))
         self.assertEqual(list(range(1, 251)), self.ids())
@@ -219,9 +216,7 @@ class FileTests(JournalTestCase):
             self.assertFalse([text for text in texts if text[-1:] not in b"\n"])
 
     def test_full_disk(self) -> None:
-        """A full disk is logged at its beginning and end, and no row is lost. Each
-        row is counted once.
-        """
+        """A full disk is logged at its beginning and end, and no row is lost."""
         journal = self.journal()
         with self.room(30_000):
             logged = self.logged_for(journal, range(1, 301), range(1, 302))

@@ -75,9 +75,7 @@ class AccessLogTests(SynchronousTestCase):
         self.assertTrue(self.log.is_due())
 
     def test_pages(self) -> None:
-        """After more than ten pages in a row, the log is read again more than two
-        minutes later.
-        """
+        """After ten pages in a row, the log is read again two minutes later."""
         for pages, seconds, interval in ((10, 20.0, 30.0), (11, 150.0, 150.0)):
             self.setUp()
             self.clock.advance(10_000.0)

@@ -161,9 +161,7 @@ class MissedTests(SynchronousTestCase):
 
 class CursorTests(SynchronousTestCase):
     def test_without_cursor(self) -> None:
-        """Without a cursor, events before the newest line count as written, also if
-        late events are among the last lines.
-        """
+        """Without a cursor, events before the newest line count as written."""
         for written, listed, new in (
             (range(200, 301), range(1, 302), [301]),
             (range(6, 20), range(1, 22), [20, 21]),

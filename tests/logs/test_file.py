@@ -57,9 +57,7 @@ class FileTestCase(SynchronousTestCase):
 
 class AppendTests(FileTestCase):
     def test_append(self) -> None:
-        """Lines are appended to existing lines. After the file was moved or removed, a
-        new one is created; a truncated file is written from its beginning.
-        """
+        """Lines are appended, or written to a new file if it was moved."""
         self.path.write_bytes(lines([1]))
         self.append(lines([2]))
         self.append(lines([3, 4]))
@@ -212,9 +210,7 @@ class RecoveryTests(FileTestCase):
         self.assertEqual(expected, self.path.read_bytes())
 
     def test_failure(self) -> None:
-        """After a failed write, the lines are written with the next ones, also if the
-        file was moved meanwhile.
-        """
+        """After a failed write, the lines are written with the next ones."""
         for move in (False, True):
             for path in self.path.parent.iterdir():
                 path.unlink()
@@ -236,9 +232,7 @@ class RecoveryTests(FileTestCase):
             self.assertEqual(lines([2] if move else [1, 2]), self.path.read_bytes())
 
     def test_former_version(self) -> None:
-        """The cursor file of an earlier version is read: one object, with one field
-        more.
-        """
+        """The cursor file of an earlier version is read."""
         cursor = NOTHING.with_(keys(range(1, 151)))
         text = msgspec.json.encode(cursor)
         self.cursor.write_bytes(b'{"last":[150,"x"],' + text[1:] + b"\n")

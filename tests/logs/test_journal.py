@@ -328,10 +328,7 @@ class OutputTests(AuditTestCase):
         self.assertEqual(list(range(1, 1001)), self.received())
 
     def test_reads_slowly(self) -> None:
-        """A reader that empties the pipe every nine seconds is not a failure.
-
-        Without new events the cursor is not saved.
-        """
+        """A reader that empties the pipe every nine seconds is not a failure."""
         fcntl(self.reader, F_SETPIPE_SZ, PIPE_WRITE_BYTES)
         journal = self.journal(self.output_sink())
         journal.receive(body(range(1, 101)))

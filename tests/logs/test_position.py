@@ -122,10 +122,7 @@ class TimeTests(SynchronousTestCase):
 
 class PageTests(SynchronousTestCase):
     def test_first(self) -> None:
-        """All rows are read at first, oldest first; then only new rows. In a backlog
-        reading starts at the newest row, at the end further back. The lag is the age of
-        the newest row while more pages follow.
-        """
+        """All rows are read at first, oldest first; then only new rows."""
         table = Table(range(1, 251))
         reading = Reading(table, START + 1000 * SECOND)
         for since, lag in ((0, 900.0), (100, 801.0), (199, 0.0), (201, 0.0)):
@@ -157,9 +154,7 @@ class PageTests(SynchronousTestCase):
         self.assertLessEqual(len(reading.position.known), 50)
 
     def test_rates(self) -> None:
-        """Two requests a minute keep up with 190 rows, at most two minutes late. A log
-        with too many rows is read later, in order. Memory is bounded.
-        """
+        """Two requests a minute keep up with 190 rows; memory is bounded."""
         for rate, late in ((50, 2), (150, 90), (190, 60), (600, 1700)):
             table, last = Table(), 0
             reading = Reading(table, START)
@@ -309,9 +304,7 @@ class PositionTests(SynchronousTestCase):
         return reading.position
 
     def test_after_loss(self) -> None:
-        """Rows of the last lines count as written, and so do all rows that are half a
-        minute older than the newest line.
-        """
+        """Rows of the last lines, and older ones, count as written."""
         keys = [row.key for row in requests(range(1, 61))]
         position = Position().after_loss([*keys[30:], *keys[:30]])
         self.assertEqual(START + 30 * SECOND, position.start)

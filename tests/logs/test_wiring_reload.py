@@ -112,9 +112,7 @@ class HungDiskTests(LiveTestCase):
         self.assertEqual([*range(1, ROWS + 1)], self.numbers())
 
     def test_succeeds(self) -> None:
-        """Rows are written once if accounts are replaced while a write hangs that
-        succeeds in the end.
-        """
+        """Rows are written once if a write hangs over a reload."""
         self.check_replaced("EVENTS_FILE", 0)
 
     def test_access_log_fails(self) -> None:

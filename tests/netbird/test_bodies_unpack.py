@@ -75,9 +75,7 @@ class UnpackingTests(SynchronousTestCase):
             self.assertEqual(b"".join(parts), unpack(ResponseBody(data, True, 8 * MIB)))
 
     def test_damaged(self) -> None:
-        """A cut body is incomplete, but one without any byte is empty. Data that is no
-        gzip, or has another end than a gzip member, is damaged.
-        """
+        """Cut, empty and damaged bodies have different errors."""
         self.assertEqual(b"", unpack(ResponseBody(b"", True, MIB)))
         whole = gzip.compress(b"[]" * 1000)
         wrong_sum = bytearray(whole)

@@ -58,9 +58,7 @@ class InventoryTests(SynchronousTestCase):
         self.assertEqual([shown], detail.offline_machines)
 
     def test_another_account(self) -> None:
-        """A list of other accounts removes all else. The former accounts are remembered
-        while the list is unknown.
-        """
+        """A list of other accounts removes all else; the former ones are kept."""
         mine, other = NetBirdAccount(id="a"), NetBirdAccount(id="b")
         for records, is_other in (
             ((other,), True),

@@ -12,11 +12,7 @@ from api_exporter.netbird.record_cache import (
 
 class FingerprintTests(SynchronousTestCase):
     def test_seed(self) -> None:
-        """With a seed that may be known, Python's hash is not used.
-
-        Python calls its hash randomized with any seed but 0, and ignores the variable
-        with its option -E.
-        """
+        """With a seed that may be known, Python's hash is not used."""
         for seed, randomized, ours in (
             (None, True, True),
             ("", True, True),
@@ -38,10 +34,7 @@ class FingerprintTests(SynchronousTestCase):
 
 class CacheTests(SynchronousTestCase):
     def test_tries(self) -> None:
-        """After 33 unknown records only a sample is looked up, by the records' lengths.
-
-        Each recognized record pays for two more.
-        """
+        """After 33 unknown records only a sample is looked up."""
         record = Struct()
         for length, known, unknown, found in (
             (17, 0, 32, True),

@@ -60,10 +60,7 @@ class ResourcesTests(SynchronousTestCase):
                 self.assertEqual(None if dormant else resource.path, located)
 
     def test_absent(self) -> None:
-        """A missing path, a refusal and a failure are distinguished.
-
-        Every server has peers; a role may deny all other resources.
-        """
+        """A missing path, a refusal and a failure are distinguished."""
         unknown_path = UpstreamError("not_found", "404", unsupported=True)
         routers = "network: routers not found"
         too_old = UpstreamError("not_found", f"404: {routers}", server_message=routers)
@@ -99,10 +96,7 @@ class ResourcesTests(SynchronousTestCase):
                 self.assertEqual(error in refused, resource.refused(error), case)
 
     def test_periods(self) -> None:
-        """By default fewer than six requests a minute are sent, the minimum quota.
-
-        No list is read less than once an hour.
-        """
+        """By default fewer than six requests a minute are sent, hourly at least."""
         periods = {resource.period / 60 for resource in RESOURCES}
         self.assertEqual({0.5, 5, 10, 15, 60}, periods)
         self.assertLess(sum(60 / resource.period for resource in RESOURCES), 6)
@@ -124,10 +118,7 @@ class ResourcesTests(SynchronousTestCase):
 
 class AccessLogTests(SynchronousTestCase):
     def test_pointless(self) -> None:
-        """Without a service or a cluster the access log is not requested.
-
-        Unknown lists, which are off or refused, do not prevent it.
-        """
+        """Without a service or a cluster the access log is not requested."""
         resource = RESOURCE_BY_NAME[ACCESS_LOG]
         service, cluster = ProxyService(id="a"), ProxyCluster(address="b")
         for inventory, asked, pointless in (

@@ -32,9 +32,7 @@ def names(resource: str, *objects: Mapping[str, object]) -> list[str]:
 
 class UnknownTests(SynchronousTestCase):
     def test_nothing(self) -> None:
-        """A stock 0.77.1 and the recorded networks have nothing unknown, except a
-        value that a person wrote into the database.
-        """
+        """Recorded servers have one unknown value, written into the database."""
         odd = []
         for server in ("stock", "recorded", "recorded_agents"):
             for name, text in by_resource(recorded(server)).items():
@@ -87,9 +85,7 @@ class UnknownTests(SynchronousTestCase):
             self.assertEqual(wanted, names(resource, sent), sent)
 
     def test_secrets(self) -> None:
-        """Names that may be a secret or an address are not shown; the number of names
-        is limited, and nothing of a record that is too long or too deep is inspected.
-        """
+        """Possible secrets are not shown; the number of names is limited."""
         token, mail, key = "nbp_" + 36 * "a", "eve@example.org", 1_000_000 * "k"
         for sent in ({token: 1, mail: 2, "é": 3, "": 4}, {"local_flags": {token: 1}}):
             [shown] = names("peers", sent)
@@ -114,9 +110,7 @@ class UnknownTests(SynchronousTestCase):
         self.assertEqual([], names("peers", {"groups": [[[{"a": 1}]], 1, None, "a"]}))
 
     def test_sample(self) -> None:
-        """A sample of a long list is inspected, which changes with the time, so that
-        every record has its turn.
-        """
+        """The sample of a long list changes, so that every record has its turn."""
         peers = [{"id": str(n), f"new{n}": 1} for n in range(100)]
         text = json.dumps(peers).encode()
         turns = [inspected("peers", text, now) for now in range(0, 120, 30)]

@@ -138,11 +138,7 @@ def deep(levels: int) -> Stack:
 
 class StackTests(SynchronousTestCase):
     def test_leaf_first(self) -> None:
-        """The running function comes first, then its caller, each with a line.
-
-        A thread without a frame has an empty stack. A very deep one keeps its frames
-        next to the leaf.
-        """
+        """The running function comes first; a deep stack keeps its leaf."""
         found = here()
         line = here.__code__.co_firstlineno + 1
         self.assertEqual(Frame(f"{__name__}.here", __file__, line), found[0])

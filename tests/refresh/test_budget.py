@@ -78,9 +78,7 @@ class PauseTests(SynchronousTestCase):
         return budget.record_429(asked(budget, now), now, wait)
 
     def test_doubled(self) -> None:
-        """A pause lasts a quarter of a minute, then doubles up to four minutes. After a
-        good answer the next pause is a short one again.
-        """
+        """Pauses double from 15 s to four minutes, until a good answer."""
         budget, now, pauses = Budget(), 0.0, []
         for _ in range(6):
             pauses.append(self.refused(budget, now))
@@ -142,9 +140,7 @@ class EstimateTests(SynchronousTestCase):
         self.assertEqual(6.0, self.refused(budget, 240.0))
 
     def test_bounds(self) -> None:
-        """After any number of 429s, some requests remain. After a long time without one
-        the estimate limits nothing; a clock that is set back changes nothing.
-        """
+        """Some requests remain after any 429s; long without one, all do."""
         budget = Budget()
         for now in range(7200, 17_200, 500):
             self.refused(budget, float(now))
@@ -156,9 +152,7 @@ class EstimateTests(SynchronousTestCase):
         self.assertEqual(MAX_RATE, budget.per_minute)
 
     def test_grows(self) -> None:
-        """The first estimate grows by one a minute in a minute, a later one by three in
-        an hour. A 429 before any good answer does not change the estimate.
-        """
+        """The estimate grows by one a minute in a minute, then three in an hour."""
         budget = Budget()
         self.assertEqual(6.0, self.refused(budget, 0.0))
         self.assertEqual(6.25, self.refused(budget, 15.0))
@@ -181,9 +175,7 @@ class EstimateTests(SynchronousTestCase):
             self.assertEqual(before, allowed_at(budget, now=now))
 
     def test_refused_again(self) -> None:
-        """A 429 counts if its attempt was sent after the pause, even if the refresh
-        began before.
-        """
+        """A 429 counts if its attempt was sent after the pause."""
         budget = Budget()
         began = asked(budget, 0.0)
         budget.record_429(asked(budget, 10.0), 10.0, None)

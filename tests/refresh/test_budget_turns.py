@@ -128,9 +128,7 @@ class Closed(TokenBucket):
 
 class SlotTests(SynchronousTestCase):
     def test_slots(self) -> None:
-        """One account has two requests under way, many have eight; half of both are for
-        the peers alone.
-        """
+        """One account has two requests under way, many have eight."""
         for accounts, seconds, limit, most in (
             (1, 20.0, None, 1),
             (30, 5.0, None, SLOTS),
@@ -142,9 +140,7 @@ class SlotTests(SynchronousTestCase):
             self.assertEqual({True: most, False: most}, crowd.in_flight)
 
     def test_hung(self) -> None:
-        """Accounts that hang hold two slots each, and delay no other account; more of
-        them than slots delay all others, and starve none.
-        """
+        """Accounts that hang delay no others, and many of them starve none."""
         for hung, peers, others in (
             *((n, 34.0, 331.0) for n in (1, 3)),
             (8, 150.0, HOUR),

@@ -82,9 +82,7 @@ class ComputeThreadTests(TestCase):
         self.assertEqual(list(range(5)), self.done)
 
     async def test_cancelled(self) -> None:
-        """A computation that is cancelled while it waits does not start, and its caller
-        is notified at once. If it already runs, only its result is dropped.
-        """
+        """A cancelled computation does not start, or its result is dropped."""
         running, waiting, last = (self.start(number) for number in range(3))
         for one in (running, waiting):
             one.cancel()

@@ -41,9 +41,7 @@ class NetworkTests(SynchronousTestCase):
     def test_read_after_a_reload(self) -> None:
         """Records that were only counted are requested when a collector reads them."""
         before = Bench("peers", beside=("events",), events=EVENTS).start()
-        self.successResultOf(before.stopService())
-        after = Bench("peers", "events")
-        self.successResultOf(Deferred.fromCoroutine(after.begin_with(before)))
+        after = before.reloaded("peers", "events")
         self.assertEqual(1, len(after.inventory.peers or ()))
         self.assertIsNone(after.inventory.records.get("events"))
 
@@ -52,9 +50,7 @@ class NetworkTests(SynchronousTestCase):
         book, down = logbook(self), UpstreamError("http_5xx", "500: down")
         before = Bench("peers", beside=("events",), events=down).start()
         before.advance(700)
-        self.successResultOf(before.stopService())
-        after = Bench("peers", "events", events=down)
-        self.successResultOf(Deferred.fromCoroutine(after.begin_with(before)))
+        after = before.reloaded("peers", "events", events=down)
         after.start().advance(700)
         after.replies["events"] = EVENTS
         after.advance(700)
@@ -63,15 +59,12 @@ class NetworkTests(SynchronousTestCase):
 
     def test_settings_after_a_reload(self) -> None:
         """After a reload the new settings count, not those of before."""
-        before = Bench("peers").start()
-        self.successResultOf(before.stopService())
+        before, own = Bench("peers").start(), Bench("peers").inventory
         former = {"personal": frozenset({"email"}), "periods": {}}
         before.pipeline.inventory = replace(
             before.inventory, detail=frozenset({"servers"}), **former
         )
-        after = Bench("peers")
-        own = after.inventory
-        self.successResultOf(Deferred.fromCoroutine(after.begin_with(before)))
+        after = before.reloaded("peers")
         for name in ("detail", "personal", "periods"):
             self.assertEqual(getattr(own, name), getattr(after.inventory, name), name)
             self.assertNotEqual(getattr(before.inventory, name), getattr(own, name))
@@ -81,9 +74,7 @@ class NetworkTests(SynchronousTestCase):
         """The newest requests are those of before a reload, until there are others."""
         before = Bench("peers").start()
         before.count_attempt(attempt("api/peers"))
-        self.successResultOf(before.stopService())
-        after = Bench("peers")
-        self.successResultOf(Deferred.fromCoroutine(after.begin_with(before)))
+        after = before.reloaded("peers")
         self.assertIs(True, after.telemetry.reachable)
         self.assertEqual([*before.telemetry.recent], [*after.telemetry.recent])
 
@@ -94,15 +85,11 @@ class NetworkTests(SynchronousTestCase):
         before.advance(660)
         [found_at] = before.attention.found.series.values()
         self.assertGreater(found_at, before.attention.last.started_at)
-        self.successResultOf(before.stopService())
-        after = Bench("peers", "users")
-        self.successResultOf(Deferred.fromCoroutine(after.begin_with(before)))
+        after = before.reloaded("peers", "users")
         self.assertEqual([found_at], [*after.attention.found.series.values()])
 
     def test_needed_at_last(self) -> None:
-        """A resource that was not needed, and fails once it is, is not up. If it is
-        refused then, that is no failure, though it could be read long ago.
-        """
+        """A resource that fails once it is needed is not up, unless refused."""
         nothing, some = b"[]", b'[{"id":"s"}]'
         page: bytes | UpstreamError = b'{"data":[]}'
         unneeded = (nothing, page, (None, False))
@@ -174,9 +161,7 @@ class NetworkTests(SynchronousTestCase):
         self.assertEqual(1, bench.inventory.former_accounts)
 
     def test_other_account(self) -> None:
-        """Between two accounts the peers are unknown, also if those of the former one
-        come late.
-        """
+        """Between two accounts the peers are unknown, also late ones."""
         bench = Bench("peers", "account", accounts=b'[{"id":"a"}]').start()
         bench.replies["peers"] = late = Deferred[bytes]()
         bench.advance(40)

@@ -118,9 +118,7 @@ class Agents(AccountNetwork):
 
 class DormantTests(SynchronousTestCase):
     def test_stock(self) -> None:
-        """Without a provider it costs two requests an hour, has no series, and is never
-        late.
-        """
+        """Without a provider there are two requests an hour, and no series."""
         network = Agents(agent_providers=b"[]")
         for _ in range(16):
             network.advance(15 * MINUTE)
@@ -168,9 +166,7 @@ class DormantTests(SynchronousTestCase):
 
 class CostTests(SynchronousTestCase):
     def test_rest(self) -> None:
-        """Consumption rests for 100 times the duration of its response, also of one
-        that is too long.
-        """
+        """Consumption rests for 100 times the duration of its response."""
         long = UpstreamError("too_large", "the body is longer than 33554432 bytes")
         for took, network, is_up in (
             (12.0, Agents(), True),

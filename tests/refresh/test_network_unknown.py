@@ -44,9 +44,7 @@ class UnknownLogTests(ServedTestCase):
         self.watched.advance(4000)
 
     def test_everywhere(self) -> None:
-        """Metrics count them, the page names them, and the log names them once for each
-        version of the server.
-        """
+        """Metrics, page and log have them, the log once for each version."""
         self.assertEqual({}, self.values("fields"))
         self.watched.start()
         self.assertEqual({0.0}, {*self.values("fields").values()})
@@ -84,9 +82,7 @@ class UnknownLogTests(ServedTestCase):
         self.assertIn("info peers of NetBird (unknown version) has", line)
 
     def test_samples(self) -> None:
-        """Names of a short list are those of its newest body. Those of a long list
-        stay: only a sample of it is inspected.
-        """
+        """Names of a short list are of its newest body; of a long one they stay."""
         self.watched.start()
         for count, later in ((20, 0), (200, 1)):
             self.read(count, kind="x")

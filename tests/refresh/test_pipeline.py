@@ -183,9 +183,7 @@ class DefectTests(SynchronousTestCase):
         self.bench = Bench()
 
     def test_apart(self) -> None:
-        """A collector with a defect loses its own families only, until the same body is
-        rendered without it. A defect is counted each time, and logged at its beginning.
-        """
+        """A collector with a defect loses its own families, until it succeeds."""
         failures = 0
         for defect, id_, logged in (
             *((False, "a", 0), (True, "b", 1), (True, "b", 0), (True, "c", 0)),

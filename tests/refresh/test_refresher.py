@@ -279,6 +279,17 @@ class Bench(AccountNetwork):
         self.advance(0)
         return self
 
+    def reloaded(
+        self, *collectors: str, beside: tuple[str, ...] = (), **replies: Reply
+    ) -> "Bench":
+        """Stop, and return a network that begins with the state of this one."""
+        self.stopService()
+        after = Bench(*collectors, beside=beside)
+        after.replies.update(replies)
+        after.clock.advance(self.clock.seconds())
+        Deferred.fromCoroutine(after.begin_with(self))
+        return after
+
     def samples(self) -> list[Sample]:
         """Return the steps of the last hours at which the peers were read."""
         return [one for one in self.history.samples(self.now()) if one is not None]
@@ -353,9 +364,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertEqual([Sample(1, 1, None)] * 2, bench.samples())
 
     def test_unchanged(self) -> None:
-        """The same body, or an equal one in another order, is not rendered again. A
-        record that has not changed is the same object as before.
-        """
+        """An equal body is not rendered again; equal records are the same."""
         a, b = b'{"id":"a"}', b'{"id":"b"}'
         bench = Bench(peers=b"[%b,%b]" % (a, b), groups=b"[]").start()
         before, page = bench.pages.whole(), bench.page()
@@ -416,9 +425,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertNotIn("netbird_api_access_token", bench.page())
 
     def test_rejected_records(self) -> None:
-        """A record that cannot be decoded is left out, counted and logged; of many, the
-        first ones are logged.
-        """
+        """Rejected records are left out and counted; the first are logged."""
         book = logbook(self)
         bench = Bench(peers=b'[{"id":"a"},{"id":7},{"id":"c"}]').start()
         state = bench.states["peers"]
@@ -435,9 +442,7 @@ class RefresherTests(SynchronousTestCase):
         self.assertIn("980 more records of peers left out", book.lines()[-1])
 
     def test_defect(self) -> None:
-        """A defect, or a cancellation without a stop, is a failure with a retry. The
-        traceback of a defect is logged.
-        """
+        """A defect or cancellation is a failure with a retry."""
         for end, logged in (
             (lambda waiting: waiting.errback(ZeroDivisionError("oops")), 1),
             (Deferred.cancel, 0),
@@ -576,22 +581,14 @@ class RefresherTests(SynchronousTestCase):
         bench.replies["setup_keys"] = DOWN
         self.patch(bench.pipeline, "withdraw", lambda _: Deferred())
         bench.advance(901)
-        self.successResultOf(bench.stopService())
-        after = Bench("setup_keys", setup_keys=DOWN)
-        after.clock.advance(bench.clock.seconds())
-        self.successResultOf(Deferred.fromCoroutine(after.begin_with(bench)))
-        after.start().advance(WITHDRAWAL_RETRY)
+        after = bench.reloaded("setup_keys", setup_keys=DOWN).start()
+        after.advance(WITHDRAWAL_RETRY)
         self.assertNotIn("netbird_api_setup_key_valid", after.page())
 
     def test_adopted_failure_of_a_log(self) -> None:
-        """The end of a failure from before a reload has a line, also of a list that no
-        collector reads.
-        """
+        """The end of a failure from before a reload has a line."""
         bench = Bench(beside=("events",), events=DOWN).start()
-        self.successResultOf(bench.stopService())
-        after = Bench(beside=("events",), events=b"[]")
-        after.clock.advance(bench.clock.seconds())
-        self.successResultOf(Deferred.fromCoroutine(after.begin_with(bench)))
+        after = bench.reloaded(beside=("events",), events=b"[]")
         book = logbook(self)
         after.start().advance(1)
         ended = "events can be refreshed again after 1 failure"

@@ -464,19 +464,14 @@ class OutageTests(SynchronousTestCase):
         return found
 
     def test_one_other(self) -> None:
-        """While all fail, the longest overdue one is requested in each period.
-
-        Frequent retries of the peers do not make others more frequent.
-        """
+        """While all fail, the longest overdue one is requested in each period."""
         for error in (BROKEN, REFUSED):
             self.setUp()
             expected = [(303.0 + 30 * n, f"r{n}") for n in range(10)]
             self.assertEqual(expected, self.down(600.0, error, error))
 
     def test_peers_alone(self) -> None:
-        """If others succeed, only the peers' path fails. The outage is general again if
-        one fails for the peers' reason.
-        """
+        """If others succeed, only the peers' path fails."""
         self.assertEqual(19, len(self.down(303.0, BROKEN, None)))
         self.assertEqual(19, len(self.down(603.0, BROKEN, HUNG)))
         self.assertGreater(19, len(self.down(650.0, BROKEN, BROKEN)))

@@ -108,7 +108,8 @@ class OwnerTests(LiveTestCase):
             super().end()
 
     def wait_for(self, request: str) -> None:
-        while request not in self.api.requests[-1:]:
+        end = self.machine.seconds() + 3600
+        while request not in self.api.requests[-1:] and self.machine.seconds() < end:
             self.advance(0.05)
 
     def accounts(self) -> set[str]:

@@ -135,9 +135,7 @@ class NextStateTests(SynchronousTestCase):
         self.assertEqual(told, (line.level, line.text, line.fields))
 
     def test_rejections(self) -> None:
-        """Errors of records are logged when they begin, and an hour later if others
-        appear or the same appear again. They are logged after a withdrawal, too.
-        """
+        """Errors of records are logged when they begin, and after an hour."""
         for now, error, lines in (
             (0.0, "[1]: no id", 1),
             (3599.0, "[1]: no name", 1),

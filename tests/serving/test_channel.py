@@ -296,9 +296,7 @@ class RequestTests(ChannelTestCase):
 
 class SocketTests(ChannelTestCase):
     def test_socket(self) -> None:
-        """A port accepts 20 connections at once, and the system keeps 256 KiB of each.
-        Bytes are unsent until the client's machine has acknowledged them.
-        """
+        """Bytes are unsent until the client's machine has acknowledged them."""
         reactor = MemoryReactor()
         listening = socket.create_server(("127.0.0.1", 0))
         self.addCleanup(listening.close)

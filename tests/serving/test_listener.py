@@ -178,24 +178,17 @@ class ListenerTests(SynchronousTestCase):
             **options,
         )
 
-    def started(
-        self,
-        reactor: MemoryReactorClock,
-        *addresses: Address | EndpointDescription,
-        **options: Any,
-    ) -> Listener:
+    def started(self, *arguments: Any, **options: Any) -> Listener:
         """Start a listener, which is stopped with the test."""
-        service = self.listener(reactor, *addresses, **options)
+        service = self.listener(*arguments, **options)
         service.privilegedStartService()
         self.addCleanup(service.stopService)
         return service
 
-    def failure(
-        self, reactor: MemoryReactorClock, *addresses: Address | EndpointDescription
-    ) -> str:
+    def failure(self, *arguments: Any) -> str:
         """Return the error, which is always one line."""
         with self.assertRaises(ListenError) as raised:
-            self.listener(reactor, *addresses).privilegedStartService()
+            self.listener(*arguments).privilegedStartService()
         words = str(raised.exception)
         self.assertEqual([words], words.splitlines())
         self.assertIsNone(raised.exception.__cause__)

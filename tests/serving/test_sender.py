@@ -19,7 +19,7 @@ from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.serving.sender import Sender
 from api_exporter.serving.site import BoundedSite
 from tests.authority import Authority
-from tests.web.connection import CLIENT, Connection, Wire, shake_hands
+from tests.web.connection import CLIENT, Connection, Full, Wire, shake_hands
 
 
 class Transport(Wire):
@@ -30,17 +30,6 @@ class Transport(Wire):
     def write(self, data: bytes) -> None:
         super().write(data)
         if data.startswith(b"<") and self.producer is not None:
-            self.producer.pauseProducing()
-
-
-class Full(Wire):
-    """A transport that pauses its producer after each write."""
-
-    SEND_LIMIT = 0
-
-    def write(self, data: bytes) -> None:
-        super().write(data)
-        if self.producer is not None:
             self.producer.pauseProducing()
 
 
@@ -91,9 +80,7 @@ class SenderTests(SynchronousTestCase):
         connection.lose()
 
     def test_slow_over_tls(self) -> None:
-        """Little is encrypted ahead for a client that does not read. At the deadline it
-        is disconnected, and nothing of the page is left.
-        """
+        """Little is encrypted ahead for a client that does not read."""
         self.connection.lose()
         clock, page = Clock(), Long()
         page.slices = [b"<" * 500_000] * 10

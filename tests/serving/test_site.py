@@ -148,10 +148,7 @@ class RoomTests(SynchronousTestCase):
         self.assertFalse(Connection(self.site, clients[19]).transport.disconnected)
 
     def test_one_address(self) -> None:
-        """Idle connections from one address leave a quarter to all others.
-
-        A proxy on a UNIX socket has no address, and may use all.
-        """
+        """Idle connections from one address leave a quarter to all others."""
         self.site.max_connections = 512
         for _ in range(600):
             Connection(self.site)
@@ -200,6 +197,5 @@ class MaxConnectionsTests(SynchronousTestCase):
             )
             self.assertEqual([], book.lines()) if files != 191 else book.events.clear()
             self.assertEqual(room, connection_limit(101, 1))
-            words = f"{files} open files allow only {room}"
             words = f"101, but {files} open files allow only {room}"
             self.assertEqual([f"warning MAX_CONNECTIONS is {words}"], book.lines())

@@ -127,9 +127,11 @@ class AssignmentTests(SynchronousTestCase):
             for line in lines:
                 words = self.refusal(line)
                 self.assertTrue(words.startswith((f"{name}: ", f"{name} is ")), words)
-        for quote in "'\"":
-            words = self.refusal(f"X_A={quote}a{quote} b")
-            self.assertIn(f"the closing {quote}, and", words)
+        for line, words in (
+            *(("X_A='a' b", "the closing ', and"), ('X_A="a" b', 'the closing ", and')),
+            *(("X_A = 1", "no spaces around ="), ("X_A=a b", "value into quotes; a")),
+        ):
+            self.assertIn(words, self.refusal(line))
 
     def test_lonely_value(self) -> None:
         """A value without a name, as on a broken line, is not repeated."""
@@ -204,14 +206,21 @@ class LoadTests(SynchronousTestCase):
         """The error of an unreadable file is one line; only text is not retryable."""
         directory = Path(self.mktemp())
         directory.mkdir()
-        latin = self.file("X_A='schön'\n".encode("latin-1"))
         for path, why in (
             (directory / "x", "No such file or directory"),
             (directory, "Is a directory"),
-            (latin, "the file is not UTF-8 text: save it as UTF-8"),
+            (b"X_A='sch\xf6n'\n", "the file is not UTF-8 text: save it as UTF-8"),
+            (
+                b"\xef\xbb\xbfA=1",
+                "it has a byte order mark: save it as UTF-8 without BOM",
+            ),
+            (b"A=1\r\n", "it has Windows line ends: save it with Unix line ends"),
         ):
-            problems = self.refused(path, retryable=path != latin)
-            self.assertEqual([f"{path}: {why}"], problems)
+            if isinstance(path, bytes):
+                made = self.file(path)
+                self.assertEqual([f"{made}: {why}"], self.refused(made))
+            else:
+                self.assertEqual([f"{path}: {why}"], self.refused(path, retryable=True))
 
     def test_readable_by_all(self) -> None:
         """Only the permission of all other users counts, not of owner or group."""

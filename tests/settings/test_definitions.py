@@ -392,9 +392,7 @@ class RefusedTests(SynchronousTestCase):
         st.sampled_from(["", "peers=", "groups:", "ftp://", "[", "email,", "tcp:"]),
     )
     def test_long_values(self, name: str, secret: str, before: str) -> None:
-        """Errors repeat only a few characters of a refused value, unless it begins as
-        a path or a URL.
-        """
+        """Errors repeat only a few characters, unless of a path or URL."""
         parts = re.split("[,=]", before + secret)
         places = ("/", "./", "../", "~", "%")
         assume(not any(part.strip().startswith(places) for part in parts))

@@ -228,9 +228,7 @@ class WarningTests(SynchronousTestCase):
         self.assertIn("(the folder of the start was deleted)", str(error))
 
     def test_replaced(self) -> None:
-        """The environment's token replaces that of the file, in either form. A later
-        load has the same precedence.
-        """
+        """The environment's token replaces that of the file, in either form."""
         folder = Path(self.mktemp()).absolute()
         folder.mkdir()
         token = written(folder, "token", b"own")

@@ -66,7 +66,7 @@ class OptionsTests(SynchronousTestCase):
             ("-url", "UPSTREAM_API_URL"),
             ("-token", "UPSTREAM_API_TOKEN"),
         ):
-            self.assertIn(f" {setting},", hint_for_options([option]))
+            self.assertIn(f"use the setting {setting},", hint_for_options([option]))
 
 
 class LoadTests(SynchronousTestCase):

@@ -82,10 +82,7 @@ def known(network: SimulatedAccount, at: float) -> Inventory:
 
 class DemoTests(SynchronousTestCase):
     def test_week(self) -> None:
-        """Each finding appears and ends within a week, except the standing ones.
-
-        Peers that disconnect after work are no finding.
-        """
+        """Each finding appears and ends within a week, except standing ones."""
         network = SimulatedNetwork(60)
         times: Counter[str] = Counter()
         dropped = []

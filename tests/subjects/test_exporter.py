@@ -47,9 +47,7 @@ class ExporterExpiryTests(FindingsTestCase):
                 self.tells(looked, *lines)
 
     def test_short_lives(self) -> None:
-        """Soon is within the threshold, and in the last third of a life; very soon is
-        in its last ninth.
-        """
+        """Soon is in the last third of a life, very soon in its last ninth."""
         for life, left, token, other in (
             (12 * HOUR, 12 * HOUR, "", False),
             (12 * HOUR, 4 * HOUR, "", False),

@@ -45,10 +45,7 @@ class GroupsTests(FindingsTestCase):
         self.tells(seen(self.servers(True, True), chosen=SERVERS))
 
     def test_chosen(self) -> None:
-        """IMPORTANT_GROUPS names groups by name or id, and else the thresholds do.
-
-        A missing group is a finding.
-        """
+        """Names and ids select groups; a missing one is a finding."""
         servers = self.servers(False)
         named = replace(
             default_thresholds(), groups=Groups(important=["servers"], routers=["x"])

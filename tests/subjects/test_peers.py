@@ -61,9 +61,7 @@ class PeersExpiryTests(FindingsTestCase):
         self.tells(seen(inventory, now=NOW + 3 * DAY))
 
     def test_lifetime(self) -> None:
-        """Soon means a tenth of the lifetime, at most a day. Below three days, a login
-        is routine.
-        """
+        """Soon means a tenth of the lifetime, at most a day."""
         for lifetime, left, hours in (
             (DAY, 60, None),
             (3 * DAY - 1, 60, None),
@@ -138,9 +136,7 @@ class FleetTests(FindingsTestCase):
         return None if began is None else NOW - began
 
     def test_dropped(self) -> None:
-        """A third of the peers with a setup key, and at least five, lost within ten
-        minutes are one finding, for 70 minutes.
-        """
+        """A third of the peers lost within ten minutes are one finding."""
         inventory = self.fleet(10, 900, 800, 700, 600, 500)
         self.tells(
             inventory,
@@ -200,9 +196,7 @@ class FleetTests(FindingsTestCase):
         self.assertEqual(900, self.drop(self.fleet(6, *7 * [900], *second)))
 
     def test_all(self) -> None:
-        """Half of all peers, and at least twenty, are a finding together with a third
-        of those with a setup key.
-        """
+        """Half of all peers are a finding, with a third of those with a key."""
         for keyed, lost, users, since in (
             (2, 1, (18, 19), 60),
             (2, 1, (19, 19), None),  # less than half

@@ -16,10 +16,7 @@ class SetupKeysExpiryTests(FindingsTestCase):
         return inventory_of(setup_keys=(single, replace(key, **fields)))
 
     def test_setup_key(self) -> None:
-        """A reusable key in use is a finding from a day before its expiry.
-
-        The finding ends when the key has not been used for a week.
-        """
+        """A reusable key in use is a finding from a day before its expiry."""
         soon, used = at(DAY - 1), at(-7 * DAY + 1)
         for expires, state, words, time in (
             (soon, "valid", "expires soon", "until 86399"),

@@ -3,6 +3,7 @@
 import tracemalloc
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
@@ -35,12 +36,15 @@ class AttentionTests(SynchronousTestCase):
         self.time = NOW
         self.lives: tuple[Lifetime | None, Lifetime | None] = (None, None)
         self.states = {"peers": READ}
-        self.attention = FindingsKeeper(
+        self.attention = self.keeper(certificate_lifetimes=lambda: self.lives)
+
+    def keeper(self, **options: Any) -> FindingsKeeper:
+        return FindingsKeeper(
             lambda: self.known,
             states=self.states,
             now=lambda: self.time,
             clock=lambda: self.time,
-            certificate_lifetimes=lambda: self.lives,
+            **options,
         )
 
     def test_thresholds(self) -> None:
@@ -50,13 +54,8 @@ class AttentionTests(SynchronousTestCase):
         )
         usual = default_thresholds()
         for thresholds, severity in ((usual, "info"), (severe, "critical")):
-            attention = FindingsKeeper(
-                lambda: WAITING,
-                states=self.states,
-                now=lambda: self.time,
-                clock=lambda: self.time,
-                thresholds=thresholds,
-            )
+            self.known = WAITING
+            attention = self.keeper(thresholds=thresholds)
             found = update_findings(attention.snapshot(), "users", attention.last).found
             self.assertEqual(1, found.counts[severity])
 
@@ -131,13 +130,7 @@ class AttentionTests(SynchronousTestCase):
 
     def test_important_beside(self) -> None:
         """Numbers of important groups follow the peers after any refresh."""
-        attention = FindingsKeeper(
-            lambda: self.known,
-            states=self.states,
-            now=lambda: self.time,
-            clock=lambda: self.time,
-            important_groups=("gates",),
-        )
+        attention = self.keeper(important_groups=("gates",))
         gates = Group(id="g", name="gates", peers=(Member(id="a"), Member(id="b")))
         there = (Peer(id="a", connected=True), Peer(id="b", connected=True))
         self.known = inventory_of(users=(), policies=()).replacing("groups", (gates,))
@@ -202,10 +195,7 @@ class AttentionTests(SynchronousTestCase):
         self.assertEqual(5 * ["critical"] + 3000 * ["warning"], severities)
 
     def test_series(self) -> None:
-        """Fifty of a finding and five hundred of all have series; others are counted.
-
-        The most severe come first, then the names and the ids.
-        """
+        """Fifty of a finding and 500 of all have series, the most severe first."""
         routes = tuple(
             Route(id=f"{n}", network_id=f"{n:03}", network=f"10.{n}", enabled=True)
             for n in range(60)
@@ -245,11 +235,7 @@ class AttentionTests(SynchronousTestCase):
         self.assertEqual({name: 1}, found.omitted)
 
     def test_found_at(self) -> None:
-        """A finding without a time of its own has that at which it was first found.
-
-        Whether it was there before is not known at the start, and after a list was
-        unknown: one that was not found before has the time of the start.
-        """
+        """A finding without a time has that at which it was first found."""
 
         def times() -> list[float]:
             return [at - NOW for at in self.look("users").series.values()]
@@ -282,10 +268,7 @@ class AttentionTests(SynchronousTestCase):
         self.assertEqual([-DAY], times())  # its own time
 
     def test_brought_by(self) -> None:
-        """A finding waits for no other reading of the list that has brought it.
-
-        Another list was read before that was evaluated.
-        """
+        """A finding waits for no other reading of the list that has brought it."""
         check = PostureCheck(id="c")
         user = Policy(id="o", enabled=True, source_posture_checks=("c",))
         known = inventory_of(posture_checks=(check,), policies=(user,))

@@ -114,9 +114,7 @@ class AccountTelemetryTests(SynchronousTestCase):
         self.assertEqual(1, self.value(name, reason="timeout"))
 
     def test_unsupported(self) -> None:
-        """A resource that the NetBird API does not have is neither up nor down, until
-        it fails.
-        """
+        """A missing resource is neither up nor down, until it fails."""
         self.states.fails("groups", 1000)
         self.states.absent("groups")
         self.assertEqual(0, self.states["groups"].failures)

@@ -243,9 +243,7 @@ class ConnectionTests(SynchronousTestCase):
             self.assertEqual(body, self.successResultOf(requested))
 
     def test_closed_by_server(self) -> None:
-        """The end of the idle time does nothing to a connection that the server closed
-        before.
-        """
+        """A connection that the server closed has no idle time."""
         self.successResultOf(self.requested(sends(GOOD)))
         self.reactor.advance(IDLE_SECONDS)
         self.assertEqual([], self.reactor.getDelayedCalls())

@@ -166,6 +166,8 @@ class FetchTests(SynchronousTestCase):
         ):
             error = self.failing(answer)
             self.assertEqual((reason, retryable), (error.reason, error.retryable))
+        error = self.failing(says(200, html, "text/html"))
+        self.assertEqual("a web page instead of JSON", str(error))
 
     def test_empty(self) -> None:
         """An empty body is received as such, also if it claims to be a web page."""

@@ -66,9 +66,7 @@ def _forbidden(*_: object) -> int:
 
 class LookTests(SynchronousTestCase):
     def test_unreadable_once(self) -> None:
-        """A certificate that could not be read once is read again, although it is the
-        same. One that has expired is a problem, and is used nevertheless.
-        """
+        """A certificate that could not be read once is read again."""
         own = Path(self.mktemp())
         issued = Authority("persons").issue("exporter", days=9999)
         own.write_bytes(issued.pem + issued.key)

@@ -23,6 +23,17 @@ class Wire(StringTransport):
         """Do nothing: there is no network."""
 
 
+class Full(Wire):
+    """A transport that pauses its producer after each write."""
+
+    SEND_LIMIT = 0
+
+    def write(self, data: bytes) -> None:
+        super().write(data)
+        if self.producer is not None:
+            self.producer.pauseProducing()
+
+
 class Waiting(Resource):
     """A page that responds when the test calls `finish`."""
 

@@ -61,16 +61,6 @@ class WithheldTests(ServedTestCase):
         self.watched.advance(700)
         self.assertEqual([], self.json("/ready")["reasons"])
 
-    def test_waiting(self) -> None:
-        """Until the permissions are read, the peers are neither up nor ready."""
-        self.watched = watched = Watched(collectors=("peers", "groups"))
-        watched.silent.add(CURRENT_USER)
-        watched.start(60)
-        self.assertEqual((None, None), (watched.states[PEERS].up, self.peers))
-        self.tree = watched.tree
-        [reason] = self.json("/ready", 503)["reasons"]
-        self.assertEqual("never_read", reason["reason"])
-
     def test_failure_first(self) -> None:
         """The end of a failure has its line also if the peers are not published yet."""
         book = logbook(self)
