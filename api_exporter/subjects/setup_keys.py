@@ -9,20 +9,25 @@ from api_exporter.attention.thresholds import DAY, SOON, Lifetime
 from api_exporter.collectors.rows import ObjectKind, distinct_count, id_and_name
 from api_exporter.exposition.text import timestamp
 from api_exporter.netbird.bodies import ListDecoder
-from api_exporter.netbird.records import Count, Instant, ShownText
+from api_exporter.netbird.records import Choice, Count, Instant, ShownText
 from api_exporter.netbird.resources import MINUTE, Resource
 from api_exporter.plurals import with_noun
 from api_exporter.subjects import Subject
 
 
 class SetupKey(Struct, frozen=True, gc=False, kw_only=True):
-    """A key that machines enrol with (`/api/setup-keys`). Its secret is not read."""
+    """A key that machines enrol with (`/api/setup-keys`). Its secret is not read.
+
+    Attributes:
+        state: that of a revoked key is `expired` after its expiry.
+    """
 
     id: str
     name: ShownText = ""
     type: str = ""
     state: str = ""
     valid: bool = False
+    revoked: Choice = None
     ephemeral: bool = False
     used_times: Count = 0
     usage_limit: Count = 0
@@ -131,7 +136,7 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
     """Report the expiry of keys in use, and reusable keys that are used up."""
     days, share = snapshot.thresholds.days, snapshot.thresholds.shares["setup_key_used"]
     for key in SETUP_KEYS.of(snapshot.inventory) or ():
-        if key.type != "reusable" or key.state == "revoked":
+        if key.type != "reusable" or key.revoked:
             continue
         used = timestamp(key.last_used)
         in_use = used is not None and snapshot.now - used < days["in_use"] * DAY

@@ -34,7 +34,8 @@ class SetupKeysExpiryTests(FindingsTestCase):
             {"expires": soon, "last_used": used, "type": "one-off"},
             {"expires": soon},
             {"expires": soon, "last_used": at(-7 * DAY)},
-            {"expires": soon, "last_used": used, "state": "revoked"},
+            {"expires": soon, "last_used": used, "state": "revoked", "revoked": True},
+            {"expires": at(0), "last_used": used, "state": "expired", "revoked": True},
             {"last_used": used},
             # A new key with the dashboard's seven days.
             {"expires": at(7 * DAY), "last_used": at(0)},
@@ -58,6 +59,6 @@ class SetupKeysExpiryTests(FindingsTestCase):
             {"usage_limit": 10, "used_times": 7},
             {"usage_limit": 0, "used_times": 100},
             {"usage_limit": 10, "used_times": 10, "state": "overused"},
-            {"usage_limit": 10, "used_times": 9, "state": "revoked"},
+            {"usage_limit": 10, "used_times": 9, "state": "revoked", "revoked": True},
         ):
             self.tells(self.key(**fields))
