@@ -19,6 +19,16 @@ def one(expression: str, *by: str) -> str:
     return f"max by ({', '.join(['cluster', 'account', *by])}) ({expression})"
 
 
+def any_one(info: str, by: str) -> str:
+    """Return one series for each object: exporters may differ until both have read it.
+
+    Args:
+        info: series with 1 and properties of objects.
+        by: the labels that identify an object.
+    """
+    return f"topk by ({by}) (1, {info})"
+
+
 def total(expression: str, *by: str) -> str:
     """Return the sum over accounts of what differs by some labels."""
     return f"sum({one(expression, *by)})"

@@ -163,6 +163,25 @@ class FigureTests(SynchronousTestCase):
         }
         self.check({"twins": (twins(), wanted)})
 
+    def test_two_versions(self) -> None:
+        """A panel has each peer once while two exporters differ about the peers."""
+        latency = 'netbird_peer_latency_seconds{account="a",peer="db.netbird.cloud"}'
+        samples: Series = {latency: 1}
+        for number in (1, 2):
+            of = f'{target("a", f"{number}:8080")},peer="db{number}",peer_id="p"'
+            more = f'dns_label="db.netbird.cloud",user_id="",version="{number}"'
+            samples[f"netbird_api_peer_info{{{of},{more}}}"] = 1
+        of = f'{target("a", "1:8080")},peer="db1",peer_id="p"'
+        samples[f"netbird_api_peer_last_seen_timestamp_seconds{{{of}}}"] = 7
+        wanted: dict[str, float | None] = {
+            f"count({board_query(path, title)})": 1
+            for path, title in (
+                (NETWORK, "Offline machines"),
+                (FOLDER / "sources.json", "Latency to peers"),
+            )
+        }
+        self.check({"two versions": (samples, wanted)})
+
     def test_unknown(self) -> None:
         """Networks are not all right while their peers are unknown, and a login may
         expire while the account's settings are unknown.

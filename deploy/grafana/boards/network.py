@@ -26,6 +26,7 @@ from deploy.grafana.queries import (
     TARGET,
     TROUBLES,
     any_of,
+    any_one,
     findings,
     label,
     named_accounts,
@@ -239,8 +240,7 @@ def _offline(who: str) -> str:
     kept = "cluster, account, peer_id"
     return (
         f"bottomk(200, time() - {one(seen, 'peer_id', 'peer')}"
-        f" * on ({kept}) group_left (ip, os, version, user_id)"
-        f" {one(info, 'peer_id', 'ip', 'os', 'version', 'user_id')})"
+        f" * on ({kept}) group_left (ip, os, version, user_id) {any_one(info, kept)})"
     )
 
 

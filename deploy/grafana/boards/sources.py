@@ -2,7 +2,7 @@
 
 from deploy.grafana.board import board
 from deploy.grafana.panels import HIDDEN, Column, bars, lines, look, stat, table
-from deploy.grafana.queries import label, of, one
+from deploy.grafana.queries import any_one, label, of, one
 
 _OTHERS = 'cluster=~"$cluster"'
 
@@ -35,7 +35,7 @@ def _latency() -> str:
         label(info, "name", "$1", "peer", "(.*)"), "peer", "$1", "dns_label", "(.+)"
     )
     # The latencies come first: without any, no name is looked up.
-    return f"{mean} * on ({key}) group_left (name) max by ({key}, name) ({names})"
+    return f"{mean} * on ({key}) group_left (name) {any_one(names, key)}"
 
 
 def made() -> str:
