@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
-from ssl import DER_cert_to_PEM_cert
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes
@@ -68,17 +67,13 @@ class Authority:
 
     Args:
         above: the authority that issued this one; by default it is self-signed.
-        country: two more letters in its name.
     """
 
     def __init__(
-        self,
-        name: str = "authority",
-        above: "Authority | None" = None,
-        country: str = "",
+        self, name: str = "authority", above: "Authority | None" = None
     ) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
-        self._name = _name(name, country)
+        self._name = _name(name)
         issuer = above or self
         self._own = (
             _builder(self._name, issuer._name, self._key, days=30)
@@ -129,24 +124,6 @@ class Authority:
         names = [_shown(name) for name in ("localhost", "127.0.0.1")]
         return self.issue("localhost", sans=names, key=key)
 
-    def odd(self, issued: Issued | None = None) -> bytes:
-        """Return its own certificate, or an issued one, whose country is no text.
-
-        OpenSSL accepts such a name, but cryptography cannot decode it.
-        """
-        certificate = self._own if issued is None else issued.certificate
-        text = certificate.tbs_certificate_bytes
-        rest = certificate.public_bytes(Encoding.DER).partition(text)[2]
-        algorithm = rest[: 2 + rest[1]]
-        [country] = self._name.get_attributes_for_oid(x509.NameOID.COUNTRY_NAME)
-        assert isinstance(country.value, str)
-        printable = b"\x13\x02" + country.value.encode()
-        text = text.replace(printable, b"\x14\x02\xff\xfe")  # T61String
-        signature = self._key.sign(text, ec.ECDSA(hashes.SHA256()))
-        body = text + algorithm + bytes([3, len(signature) + 1, 0]) + signature
-        head = b"\x30\x82" + len(body).to_bytes(2, "big")
-        return DER_cert_to_PEM_cert(head + body).encode()
-
 
 def _shown(name: str) -> x509.GeneralName:
     try:
@@ -155,11 +132,8 @@ def _shown(name: str) -> x509.GeneralName:
         return x509.DNSName(name)
 
 
-def _name(text: str, country: str = "") -> x509.Name:
-    named = [x509.NameAttribute(x509.NameOID.COMMON_NAME, text)]
-    if country:
-        named.append(x509.NameAttribute(x509.NameOID.COUNTRY_NAME, country))
-    return x509.Name(named)
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)])
 
 
 def _builder(

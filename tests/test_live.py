@@ -1,11 +1,8 @@
 """SIGHUP applies settings while the program runs."""
 
-import contextlib
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from socket import AF_UNIX, SOCK_DGRAM, socket
 from typing import Any
 
 from twisted.internet.address import IPv4Address
@@ -27,6 +24,7 @@ from simulation.company.network import SimulatedNetwork
 from simulation.exporter import RunningExporter
 from simulation.link import Response
 from simulation.machine import Machine
+from tests.daemon.test_systemd import Systemd, directory
 from tests.logbook import logbook
 from tests.settings.test_loader_unused import examples
 
@@ -482,19 +480,13 @@ class ReplacedTests(LiveTestCase):
 
     def test_status(self) -> None:
         """The supervisor gets the state without a removed account."""
-        with tempfile.TemporaryDirectory() as folder:
-            path = f"{folder}/notify"
-            self.patch(os, "environ", {"NOTIFY_SOCKET": path})
-            with socket(AF_UNIX, SOCK_DGRAM) as systemd:
-                systemd.bind(path)
-                systemd.setblocking(False)
-                self.start()
-                (self.folder / "two.conf").unlink()
-                self.reload(1)
-                with contextlib.suppress(BlockingIOError):
-                    while True:
-                        message = systemd.recv(1000)
-        self.assertEqual(b"STATUS=1 of 1 account up", message[:24])
+        path = f"{directory(self)}/notify"
+        systemd = Systemd(self, path)
+        self.patch(os, "environ", {"NOTIFY_SOCKET": path})
+        self.start()
+        (self.folder / "two.conf").unlink()
+        self.reload(1)
+        self.assertEqual("STATUS=1 of 1 account up", systemd.heard()[-1][:24])
 
 
 class TableTests(SynchronousTestCase):

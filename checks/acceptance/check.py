@@ -99,10 +99,7 @@ def refused(attempt: Callable[[], str]) -> str:
 
 @contextmanager
 def running(
-    *command: str | Path,
-    log: Path,
-    cwd: Path = ROOT,
-    env: Mapping[str, str] | None = None,
+    *command: str | Path, log: Path, env: Mapping[str, str] | None = None
 ) -> Iterator["subprocess.Popen[bytes]"]:
     """Run a program until the end of the block. Append its output to the log.
 
@@ -112,7 +109,7 @@ def running(
     with log.open("ab") as file:
         process = subprocess.Popen(
             command,
-            cwd=cwd,
+            cwd=ROOT,
             env=env,
             stdin=subprocess.DEVNULL,
             stdout=file,

@@ -5,7 +5,6 @@ The packages come from the mirror of the machine's own apt.
 
 import sys
 import tomllib
-from collections.abc import Mapping
 from importlib.metadata import requires
 from pathlib import Path
 
@@ -71,9 +70,10 @@ class Root(Struct, frozen=True):
         return (self.path / name).read_text()
 
 
-def clean(command: tuple[str, ...], env: Mapping[str, str] = _ENVIRONMENT) -> list[str]:
+def clean(command: tuple[str, ...]) -> list[str]:
     """Return the command with a clean environment."""
-    return ["env", "-i", *(f"{name}={value}" for name, value in env.items()), *command]
+    environment = (f"{name}={value}" for name, value in _ENVIRONMENT.items())
+    return ["env", "-i", *environment, *command]
 
 
 def make_root(folder: Path, release: int, *pythons: str) -> Root:
@@ -103,18 +103,13 @@ def make_bare(folder: Path, release: int) -> Root:
     return root
 
 
-def archive(
-    release: int,
-    name: str = "debian",
-    packages: str = _PACKAGES,
-    options: tuple[str, ...] = ("--variant=minbase",),
-) -> Path:
+def archive(release: int, name: str = "debian", packages: str = _PACKAGES) -> Path:
     """Return the archive of a root, which mmdebstrap builds once."""
     built = BUILD / f"{name}-{release}.tar"
     if not built.exists():
         BUILD.mkdir(parents=True, exist_ok=True)
         unfinished = built.with_suffix(".new.tar")
-        options = ("--quiet", *options, f"--include={packages}")
+        options = ("--quiet", "--variant=minbase", f"--include={packages}")
         try:
             run(program("mmdebstrap"), *options, SUITES[release], unfinished, _mirror())
         except Failed as error:

@@ -16,7 +16,6 @@ class Client:
     """A persistent connection with one request at a time."""
 
     def __init__(self, port: int) -> None:
-        self._port = port
         self._buffer = bytearray(1 << 20)
         self._socket = socket.create_connection(("127.0.0.1", port), timeout=60)
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -375,9 +375,6 @@ _OPPOSITE = {
 _OPPOSITE |= {other: one for one, other in _OPPOSITE.items()}
 
 
-_PLACE = (ast.Name, ast.Attribute)
-
-
 def first_of_two(node: ast.AST, above: Above) -> Iterator[str]:
     match [above[-1], node]:
         case [ast.Subscript(), ast.Constant(value=0)]:

@@ -42,9 +42,9 @@ class PasswordsTests(SynchronousTestCase):
         checked = self.passwords.check(USERS, user, password, may_wait=may_wait)
         return Deferred.fromCoroutine(checked)
 
-    def learn(self, password: bytes, user: bytes = b"alice") -> None:
-        """Let a password of a user be right."""
-        answer = self.check(password, user)
+    def learn(self, password: bytes) -> None:
+        """Let a password of alice be right."""
+        answer = self.check(password)
         self.compared[-1][2].callback(True)
         self.assertIs(True, self.successResultOf(answer))
 

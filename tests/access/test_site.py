@@ -116,7 +116,6 @@ class AccessTestCase(SynchronousTestCase):
             self.compare,
         )
         assert access is not None
-        self.access = access
         site = ProtectedSite(
             self.tree, self.clock, access, max_connections=100, registry=self.registry
         )

@@ -25,7 +25,6 @@ from tests.parts import attempt
 from tests.web.watched import QUIET, Watched, lost_routes
 
 RUNBOOKS = "/usr/share/runbooks.html"
-LIMITED = UpstreamError("rate_limited", "429")
 BROKEN = UpstreamError("http_5xx", "500", request_id="dc1djo5q")
 REFUSED = UpstreamError("auth", "401")
 

@@ -9,7 +9,6 @@ from api_exporter.collectors.collector import Collector, MetricFilter
 from api_exporter.collectors.rows import FamilyContext, Row
 from api_exporter.exposition.text import Family, Metric
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.records import Member
 from api_exporter.subjects.table import COLLECTORS, Selection, selection
 from tests import tries
 from tests.bodies import inventory
@@ -34,15 +33,6 @@ def text(choice: MetricFilter, known: Inventory = KNOWN) -> str:
         rendered(collector.make_families(known))
         for collector in chosen(choice).collectors
     )
-
-
-def member(id_: str) -> Member:
-    return Member(id=id_, name=id_)
-
-
-def told(text: str) -> set[str]:
-    """Return the names on a page."""
-    return {name for (name, _), _ in parsed(text)}
 
 
 class FamiliesTests(SynchronousTestCase):

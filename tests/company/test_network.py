@@ -1,7 +1,6 @@
 import json
 import re
 from collections import Counter
-from datetime import datetime
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -23,10 +22,6 @@ def read(network: SimulatedNetwork, path: str, at: float = NOW) -> list[Record]:
 
 def by_id(records: list[Record]) -> dict[str, Record]:
     return {record["id"]: record for record in records}
-
-
-def seconds(text: str) -> float:
-    return datetime.fromisoformat(text).timestamp()
 
 
 class PeersTests(SynchronousTestCase):

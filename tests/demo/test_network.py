@@ -128,7 +128,6 @@ class PeersTests(SynchronousTestCase):
 
 
 CONSUMPTION = "/api/agent-network/consumption"
-USAGE = "/api/agent-network/usage/overview"
 
 
 class AgentsTests(SynchronousTestCase):

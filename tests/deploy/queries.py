@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,17 +46,13 @@ def panels(path: Path) -> list[dict[str, Any]]:
     return [panel for panel in found if panel["type"] != "row"]
 
 
-def panel_queries(
-    chosen: Mapping[str, str] | None = None, *, filled: bool = True
-) -> Iterator[tuple[str, str]]:
-    """Yield each panel and its expression, by default as Grafana sends it, with some
-    variables of a test.
-    """
+def panel_queries(*, filled: bool = True) -> Iterator[tuple[str, str]]:
+    """Yield each panel and its expression, by default as Grafana sends it."""
     for path in DASHBOARDS:
         for panel in panels(path):
             for target in panel["targets"]:
                 written = target["expr"]
-                text = fill(written, **(chosen or {})) if filled else written
+                text = fill(written) if filled else written
                 yield f"{path.stem}: {panel['title']}", text
 
 

@@ -149,9 +149,7 @@ def until(happened: Callable[[], bool], what: str, patience: float = PATIENCE) -
         time.sleep(0.05)
 
 
-def becomes(
-    expected: object, found: Callable[[], object], patience: float = PATIENCE
-) -> None:
+def becomes(expected: object, found: Callable[[], object]) -> None:
     """Wait, within reason, until something is found as expected; else tell it."""
     seen: list[object] = []
 
@@ -160,7 +158,7 @@ def becomes(
         return seen == [expected]
 
     try:
-        until(same, repr(expected), patience)
+        until(same, repr(expected))
     except AssertionError as error:
         raise AssertionError(f"{error}\nfound at last: {seen[0]!r}") from None
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from unittest import TestCase
 
-from tests.integration.programs import Running, free_port, program, start, until
+from tests.integration.programs import free_port, program, start, until
 
 USER = "exporter"
 PASSWORD = "c4nary@pass:w/ord%1"
@@ -93,10 +93,7 @@ class Served:
         login: user and password likewise.
     """
 
-    def __init__(
-        self, running: Running, directory: Path, address: str, login: str
-    ) -> None:
-        self.running = running
+    def __init__(self, directory: Path, address: str, login: str) -> None:
         self.address = address
         self.login = login
         self._directory = directory
@@ -195,4 +192,4 @@ def _served(
         return True
 
     until(listening, f"{directory.name} listens")
-    return Served(running, directory, f"127.0.0.1:{port}", login)
+    return Served(directory, f"127.0.0.1:{port}", login)

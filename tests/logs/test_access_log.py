@@ -17,12 +17,6 @@ from tests import tries
 from tests.inventories import inventory_of
 from tests.logs.paging import START, Table
 
-DAY = 24 * 3600
-
-DAYS = tries(12)
-STEP = 180
-"""Seconds between two requests of the simulated days."""
-
 
 async def fetch(path: str, _: float) -> ResponseBody:
     """Fail: no request is expected."""

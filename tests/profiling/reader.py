@@ -26,12 +26,12 @@ class Read(Struct, frozen=True, kw_only=True):
     duration: int
     default_type: str
 
-    def by_leaf(self, value: int = -1) -> dict[str, int]:
-        """Return the sum of one value for each function on top of a stack."""
+    def by_leaf(self) -> dict[str, int]:
+        """Return the sum of the last value for each function on top of a stack."""
         sums: dict[str, int] = {}
         for stack, values in self.samples:
             name = stack[0].function
-            sums[name] = sums.get(name, 0) + values[value]
+            sums[name] = sums.get(name, 0) + values[-1]
         return sums
 
 

@@ -111,9 +111,9 @@ class Crowd:
     def refused(self, since: float = 0.0) -> int:
         return sum(not ok and at >= since for at, *_, ok in self.requests)
 
-    def ages(self, name: str = "peers") -> list[float]:
+    def ages(self) -> list[float]:
         return [
-            self.clock.seconds() - self.read.get((number, name), -HOUR)
+            self.clock.seconds() - self.read.get((number, "peers"), -HOUR)
             for number in range(len(self.schedules))
             if number not in self._hung
         ]
@@ -153,15 +153,11 @@ class SlotTests(SynchronousTestCase):
 
 
 class TurnTests(SynchronousTestCase):
-    def budget(self, *, per_minute: float = 6.0) -> Budget:
-        """Return a budget with an estimate of so many requests a minute."""
-        budget = Budget()
-        budget.per_minute = per_minute
-        return budget
-
     def test_fair(self) -> None:
         """With a small limit, all peers and all other resources are still refreshed."""
-        crowd = Crowd([FEW] * 12, budget=self.budget(), limiter=bucket(6, 12))
+        budget = Budget()
+        budget.per_minute = 6.0  # estimated
+        crowd = Crowd([FEW] * 12, budget=budget, limiter=bucket(6, 12))
         crowd.until(4 * HOUR)
         late = [(number, name) for _, number, name, ok in crowd.requests if ok]
         for name in FEW:

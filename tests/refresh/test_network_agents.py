@@ -45,14 +45,7 @@ class Agents(AccountNetwork):
         requests: times of the requests by resource, except for the peers.
     """
 
-    def __init__(
-        self,
-        *,
-        begin: float = NOON,
-        max_age: float | None = None,
-        interval: float = 15 * MINUTE,
-        **replies: Reply,
-    ) -> None:
+    def __init__(self, *, begin: float = NOON, **replies: Reply) -> None:
         self.replies: dict[str, Reply] = dict(recorded("recorded_agents"))
         for name, reply in replies.items():
             self.replies[RESOURCE_BY_NAME[name].path] = reply
@@ -65,11 +58,11 @@ class Agents(AccountNetwork):
             fetch=self.fetch,
             plan=request_plan(
                 ("peers", "groups", "users", "agent_network"),
-                {"peers": 300.0, "agent_providers": interval},
+                {"peers": 300.0, "agent_providers": 15 * MINUTE},
             ),
             clocks=clocks_of(self.clock, lambda: begin + self.clock.seconds()),
             registry=self.registry,
-            settings=account_settings(metrics_max_age=max_age),
+            settings=account_settings(),
         )
         self.startService()
         self.advance(2)
@@ -94,10 +87,8 @@ class Agents(AccountNetwork):
             for _ in range(60):
                 self.clock.advance(0)
 
-    def since(self, begin: float, of: str = "") -> list[str]:
-        return [
-            path for at, path in self.requests if at >= begin and path.startswith(of)
-        ]
+    def since(self, begin: float) -> list[str]:
+        return [path for at, path in self.requests if at >= begin]
 
     def times(self, of: str) -> list[float]:
         return [at for at, path in self.requests if path.startswith(of)]

@@ -13,7 +13,6 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.http_headers import Headers
 
 from api_exporter.attention.history import Sample
-from api_exporter.collectors.collector import EVERYTHING, MetricFilter
 from api_exporter.netbird.resources import OFF, PROBE_PATH
 from api_exporter.ports import Compute, ResponseBody, UpstreamError
 from api_exporter.refresh.budget import SLOTS, Budget
@@ -219,7 +218,6 @@ class Bench(AccountNetwork):
     def __init__(
         self,
         *collectors: str,
-        metric_filter: MetricFilter = EVERYTHING,
         important_groups: tuple[str, ...] = (),
         test_connection: Callable[[], Awaitable[None]] | None = None,
         compute: Compute = compute_at_once,
@@ -244,7 +242,6 @@ class Bench(AccountNetwork):
                 selection(
                     collectors or ("peers", "groups"),
                     {"current_user": OFF},
-                    metric_filter=metric_filter,
                     also_request=beside,
                 ),
                 "",
@@ -254,9 +251,7 @@ class Bench(AccountNetwork):
             registry=self.registry,
             test_connection=test_connection,
             compute=compute,
-            settings=account_settings(
-                important_groups=important_groups, peer_detail=metric_filter.detail
-            ),
+            settings=account_settings(important_groups=important_groups),
             logs=logs or {},
         )
 

@@ -83,10 +83,6 @@ class FolderTests(FolderTestCase):
             self.assertTrue(error.retryable)
 
 
-def _forbidden(*_args: object, **_kwargs: object) -> None:
-    raise PermissionError
-
-
 class SecretsTests(FolderTestCase):
     def test_of_others(self) -> None:
         """No token is repeated, in any place and of any account."""

@@ -1,15 +1,12 @@
 """The metrics of both logs, and their labels."""
 
 import json
-from pathlib import Path
 
 from prometheus_client import CollectorRegistry
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.telemetry.logs import AccessLogTelemetry, EventsTelemetry
 from tests.logs.paging import START, row
-
-RECORDED = Path(__file__).parents[1] / "logs/recorded.txt"
 
 PREFIX = "api_exporter_access_log_"
 

@@ -39,16 +39,11 @@ class Knowing(Resource):
         return found
 
 
-def several(
-    accounts: Mapping[str, AccountNetwork],
-    context: SiteContext,
-    *,
-    lookup: bool = False,
-) -> Resource:
+def several(accounts: Mapping[str, AccountNetwork], context: SiteContext) -> Resource:
     """Return the pages for any number of accounts."""
     telemetries = {name: network.telemetry for name, network in accounts.items()}
     register_account_gauges(context.process.registry, lambda: telemetries)
-    return tree(accounts, context, lookup=lookup)
+    return tree(accounts, context, lookup=False)
 
 
 class AccountsTestCase(ServedTestCase):
