@@ -183,8 +183,8 @@ class FigureTests(SynchronousTestCase):
         self.check({"two versions": (samples, wanted)})
 
     def test_unknown(self) -> None:
-        """Networks are not all right while their peers are unknown, and a login may
-        expire while the account's settings are unknown.
+        """Networks are not all right while their peers are unknown. A login may expire
+        while the account's settings are unknown. Routes are shown without networks.
         """
         of = f'{target()},network_id="n",network="office"'
         peer = {f'netbird_api_peer_info{{{target()},peer_id="p"}}': 1.0}
@@ -195,6 +195,11 @@ class FigureTests(SynchronousTestCase):
             for half, number in (("true", 1.0), ("false", 0.0))
         }
         one, none = ({f"netbird_api_networks{{{target()}}}": n} for n in (1.0, 0.0))
+        route = f'{target()},route_id="r",network_id="office"'
+        routes = {
+            f"netbird_api_route_routing_peers{{{route}}}": 1.0,
+            f"netbird_api_route_routing_peers_connected{{{route}}}": 0.0,
+        }
         for path, title, situations in (
             (
                 *(NETWORK, "Networks down"),
@@ -206,6 +211,7 @@ class FigureTests(SynchronousTestCase):
                     (none, 0),
                 ),
             ),
+            (*(NETWORK, "Networks and routes"), ((none | routes, 0), (routes, 0))),
             (
                 *(PEER, "Login"),
                 (

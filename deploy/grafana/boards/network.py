@@ -189,7 +189,7 @@ def _course() -> list[Json]:
     )
     networks = _routing("network", "network_id", "network", only=_WITH_RESOURCES)
     both = any_of(networks, routes)
-    shown = f"2 + ({total(of('netbird_api_networks'))} <= bool {_ROWS})"
+    shown = f"2 + ({total(of('netbird_api_networks'))} <= bool {_ROWS} or vector(1))"
     return [
         lines(
             "Connected peers over time",
