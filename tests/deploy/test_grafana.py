@@ -185,6 +185,7 @@ class FigureTests(SynchronousTestCase):
     def test_unknown(self) -> None:
         """Networks are not all right while their peers are unknown. A login may expire
         while the account's settings are unknown. Routes are shown without networks.
+        References of rules alone are not those of policies, too.
         """
         of = f'{target()},network_id="n",network="office"'
         peer = {f'netbird_api_peer_info{{{target()},peer_id="p"}}': 1.0}
@@ -200,6 +201,17 @@ class FigureTests(SynchronousTestCase):
             f"netbird_api_route_routing_peers{{{route}}}": 1.0,
             f"netbird_api_route_routing_peers_connected{{{route}}}": 0.0,
         }
+        agents = "netbird_api_agent"
+        policies, no_policies, rules = (
+            {f'{agents}_{kind}{{{target()},enabled="true"}}': number}
+            for kind, number in (
+                ("policies", 1.0),
+                ("policies", 0.0),
+                ("budget_rules", 0.0),
+            )
+        )
+        policy = f'{target()},agent_policy_id="p",agent_policy="staff"'
+        missing = {f"{agents}_policy_missing_references{{{policy}}}": 2.0}
         for path, title, situations in (
             (
                 *(NETWORK, "Networks down"),
@@ -212,6 +224,15 @@ class FigureTests(SynchronousTestCase):
                 ),
             ),
             (*(NETWORK, "Networks and routes"), ((none | routes, 0), (routes, 0))),
+            (
+                *(AGENTS, "Missing references"),
+                (
+                    (policies | rules, None),
+                    (policies | missing | rules, 2),
+                    (no_policies | rules, 0),
+                    (policies | missing, None),
+                ),
+            ),
             (
                 *(PEER, "Login"),
                 (

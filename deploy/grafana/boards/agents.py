@@ -2,7 +2,7 @@
 
 from deploy.grafana.board import board
 from deploy.grafana.panels import THRESHOLDS, UNKNOWN, bars, lines, look, stat
-from deploy.grafana.queries import label, of, one, total
+from deploy.grafana.queries import TARGET, label, of, one, or_zero, total
 
 _COST = "netbird_api_agent_usage_cost_usd"
 
@@ -41,8 +41,13 @@ def made() -> str:
     count = look("short", colour="text", empty=UNKNOWN)
     budget = "{{limit}}: {{unit}} of a {{per}}, {{window}} {{account}}"
     missing = [
-        total(of(f"netbird_api_agent_{kind}_missing_references"), f"agent_{kind}_id")
-        for kind in ("policy", "budget_rule")
+        or_zero(
+            total(
+                of(f"netbird_api_agent_{kind}_missing_references"), f"agent_{kind}_id"
+            ),
+            f"sum by ({TARGET}) ({of(f'netbird_api_agent_{every}')}) == 0",
+        )
+        for kind, every in (("policy", "policies"), ("budget_rule", "budget_rules"))
     ]
     tokens = of(_TOKENS, day)
     denied = of("netbird_api_agent_denied_requests")
@@ -93,7 +98,7 @@ def made() -> str:
                 (16, 3, 8, 3),
                 "Groups, users, providers and guardrails that policies and rules name,"
                 " and that do not exist.",
-                {"": f"({missing[0]} or vector(0)) + {missing[1]} or {missing[0]}"},
+                {"": f"({missing[0]}) + ({missing[1]})"},
                 look("none", limits={None: "text", 1: "orange"}, empty=UNKNOWN),
             ),
             bars(
