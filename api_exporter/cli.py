@@ -8,6 +8,7 @@ and --help stay quick.
 """
 
 import gc
+import signal
 import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, ClassVar
@@ -150,4 +151,6 @@ def _runbook(name: str) -> str:
 def _report(reactor: "PosixReactorBase", options: CommandOptions) -> Deferred[None]:
     from api_exporter.checking import report  # noqa: PLC0415
 
+    for number in (signal.SIGINT, signal.SIGTERM):  # Twisted's handler ends with 0
+        reactor.callWhenRunning(signal.signal, number, signal.SIG_DFL)
     return Deferred.fromCoroutine(report.run(reactor, options))

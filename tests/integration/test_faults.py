@@ -72,6 +72,17 @@ class FaultTests(ExporterTestCase):
         until(lambda: running.open_files() < 40, "free descriptors")
         self.assertNotIn("Traceback", running.said())
 
+    def test_interrupted_check(self) -> None:
+        """A check that a signal ends has no status of success."""
+        silent = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(silent.close)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        environ = self.reading(url, UPSTREAM_API_TOKEN=DEMO_TOKEN)
+        for option, number in (("--check", signal.SIGTERM), ("--once", signal.SIGINT)):
+            checking = start(self, [*self.exporter, option], self.directory, environ)
+            silent.accept()[0].close()
+            self.assertEqual(-number, checking.stop(number)[0], checking.said())
+
 
 def cpu(pid: int) -> float:
     """Seconds of processor time that a process has taken."""
