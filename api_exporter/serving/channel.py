@@ -56,6 +56,8 @@ class BodilessRequest(Request):
     def requestReceived(self, command: bytes, path: bytes, version: bytes) -> None:
         """Remove scheme and host from the target."""
         path = _ORIGIN.sub(b"", path, 1) if path[:1] != b"/" else path
+        if path[:1] not in b"/?" and path != b"*":
+            path = b"//" + path  # no page: Twisted drops the first byte
         super().requestReceived(command, path, version)
 
 

@@ -273,7 +273,7 @@ class RequestTests(ChannelTestCase):
         for target in ("http://x/page", "HTTPS://x:1/page?a", "http://x/page?http://y"):
             connection.ask(target)
             self.assertIn(b" 200 ", connection.heard(), target)
-        for target in ("http://x", "http://x?page", "page", "x:/page", "*"):
+        for target in ("http://x", "http://x?page", "page", "xpage", "x:/page", "*"):
             connection.ask(target)
             self.assertNotIn(b" 200 ", connection.heard().partition(b"\r\n")[0], target)
         self.assertEqual([], self.flushLoggedErrors())
