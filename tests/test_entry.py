@@ -49,6 +49,21 @@ class EntryTests(SynchronousTestCase):
         ):
             self.assertEqual(expected, self.printed(*arguments), arguments)
 
+    def test_broken_pipe(self) -> None:
+        """The status does not depend on a reader of the line."""
+        for command, status in (("--version", None), ("--health", 2)):
+            self.patch(sys, "argv", ["api-exporter", command, "--nonsense"])
+            reader, writer = os.pipe()
+            os.close(reader)
+            with open(writer, "w") as closed:
+                self.patch(sys, "stdout", closed)
+                ended: object = None
+                try:
+                    entry.main()
+                except SystemExit as exit_:
+                    ended = exit_.code
+            self.assertEqual(status, ended, command)
+
     def test_missing_streams(self) -> None:
         """Missing standard streams are opened as /dev/null; others stay."""
         for name in ("stdin", "stdout", "stderr", "__stdin__", "__stdout__"):
