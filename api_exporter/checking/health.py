@@ -102,7 +102,7 @@ def parse(
     if url and not url.startswith("/"):
         return [_request(url)], float(seconds)
     for file in files[-1:]:
-        found = configuration_file.load_file(Path(file))
+        found = configuration_file.load_file(Path(file), regular=True)
         environ = configuration_file.with_defaults_from(environ, found)
     page = url or HEALTH_PAGE
     urls = [own_url(environ, page)]

@@ -36,9 +36,9 @@ class Line(NamedTuple):
     value: str
 
 
-def load_file(path: Path) -> dict[str, str]:
-    """Return a file's settings, the last of each name; raises ConfigurationError."""
-    return {line.name: line.value for line in lines(path)}
+def load_file(path: Path, *, regular: bool = False) -> dict[str, str]:
+    """Return a file's settings, the last of each name; see `lines`."""
+    return {line.name: line.value for line in lines(path, regular=regular)}
 
 
 def lines(path: Path, *, regular: bool = False) -> list[Line]:

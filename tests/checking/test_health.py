@@ -1,6 +1,7 @@
 """`--health`, against real sockets on this machine."""
 
 import io
+import os
 import socket
 import ssl
 import sys
@@ -212,10 +213,13 @@ class WhereTests(HealthTestCase):
         """An impossible request is critical, in one line with the reason."""
         config = self.directory / "config"
         config.write_text("A\nB\n")
+        pipe = self.directory / "pipe"
+        os.mkfifo(pipe)
         equals, systemd = "NAME=value is missing its =; ", "systemd:domain=INET:index=0"
         wrong = (["--nonsense"], ["--config"], ["--config="], ["a", "b", "c"])
         for arguments, words in (
             (["--config", str(config)], f"{config}:1: A: {equals}"),
+            (["--config", str(pipe)], f"{pipe}: the file is not a regular file"),
             *((arguments, HEALTH_USAGE) for arguments in wrong),
             (["http://127.0.0.1:1/", "soon"], "'soon' is not a number of seconds; "),
             (["ftp://127.0.0.1/"], "the URL must be http://host:port/path, or https"),
