@@ -97,6 +97,7 @@ def _read(path: Path) -> tuple[bytes | OSError | ValueError, str]:
     return content, sha256(content).hexdigest()
 
 
-def unreadable(path: Path, error: OSError | ValueError) -> ConfigurationError:
-    message = error.strerror if isinstance(error, OSError) else str(error)
-    return ConfigurationError(f"{path}: {message}", retryable=True)
+def unreadable(place: Path | str, error: OSError | ValueError) -> ConfigurationError:
+    if isinstance(error, OSError):
+        return ConfigurationError(f"{place}: {error.strerror}", retryable=True)
+    return ConfigurationError(f"{place}: {error}")

@@ -15,7 +15,7 @@ from twisted.internet.interfaces import (
 from twisted.protocols.tls import TLSMemoryBIOFactory, TLSMemoryBIOProtocol
 from zope.interface import implementer
 
-from api_exporter.access.reloading import ReadFile
+from api_exporter.access.reloading import ReadFile, unreadable
 from api_exporter.access.web_config import (
     CIPHERS,
     CIPHERS_13,
@@ -148,18 +148,19 @@ def make_context(tls: TlsConfig, path: Path, read: ReadFile) -> SSL.Context:
 def _read_files(
     tls: TlsConfig, folder: Path, read: ReadFile, section: str
 ) -> list[bytes]:
-    contents, problems = [], []
+    contents, errors = [], []
     for key in FILES:
         name = getattr(tls, key) or ""
         try:
             contents.append(read(folder / name) if name else b"")
         except (OSError, ValueError) as error:
-            message = error.strerror if isinstance(error, OSError) else str(error)
             where = "" if name.startswith("/") else f" in {folder}"
             place = f"{section}.{key}: {quote_value(name)}{where}"
-            problems.append(f"{place}: {message}")
-    if problems:
-        raise ConfigurationError(*problems, retryable=True)
+            errors.append(unreadable(place, error))
+    if errors:
+        problems = (problem for error in errors for problem in error.problems)
+        retryable = all(error.retryable for error in errors)
+        raise ConfigurationError(*problems, retryable=retryable)
     return contents
 
 

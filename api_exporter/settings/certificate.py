@@ -83,7 +83,7 @@ class ClientCertificateFiles(Struct, frozen=True):
 
 def pem_certificates(path: Path) -> list[bytes]:
     """Return the certificates of a file as PEM; raises ValueError if there is none."""
-    found = _CERTIFICATE.findall(_content(path))
+    found = _CERTIFICATE.findall(read_setting_file(path, MAX_CERTIFICATE_BYTES))
     if not found:
         raise ValueError("the file contains no certificate in PEM format")
     return found
@@ -138,7 +138,7 @@ def _key(path: Path) -> "UsableKey":
     from cryptography.hazmat.primitives.asymmetric import ec, ed448, ed25519, rsa  # noqa: PLC0415
     from cryptography.hazmat.primitives.serialization import load_pem_private_key  # noqa: PLC0415
 
-    found = _KEY.search(_content(path))
+    found = _KEY.search(read_setting_file(path, MAX_CERTIFICATE_BYTES))
     if found is None:
         raise ValueError("the file contains no private key in PEM format")
     try:
@@ -157,13 +157,6 @@ def _key(path: Path) -> "UsableKey":
         message = "the type of the private key is not supported"
         raise ValueError(message)  # noqa: TRY004 - it is the file that is wrong
     return key
-
-
-def _content(path: Path) -> bytes:
-    found = read_setting_file(path, MAX_CERTIFICATE_BYTES)
-    if not found.strip():
-        raise ConfigurationError("the file is empty", retryable=True)
-    return found
 
 
 def _date(seconds: float) -> str:

@@ -83,8 +83,9 @@ def _warn(settings: Settings, environ: Mapping[str, str]) -> None:
     for path in sorted(set(_secret_files(settings))):
         if configuration_file.readable_by_all(path):
             log.warn(READABLE, path=str(path))
-    authorities = os.environ.get("SSL_CERT_FILE")
-    if authorities and not os.access(authorities, os.R_OK):
+    authorities = os.environ.get("SSL_CERT_FILE", "")
+    is_readable = os.path.isfile(authorities) and os.access(authorities, os.R_OK)
+    if authorities and not is_readable:
         text = "SSL_CERT_FILE names {path}, which cannot be read"
         log.warn(text, path=quote_value(authorities))
 

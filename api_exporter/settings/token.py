@@ -132,17 +132,21 @@ class TokenFile(Struct, frozen=True):
             text = read_setting_file(self.path, MAX_TOKEN_BYTES).decode("ascii").strip()
         except UnicodeDecodeError:
             raise ValueError("the file contains a non-ASCII character") from None
-        if not text:
-            raise ConfigurationError("the file is empty", retryable=True)
         return parse_token(text)
 
 
 def read_setting_file(path: Path, max_bytes: int) -> bytes:
-    """Return the content of a file that a setting names; OSError becomes retryable."""
+    """Return the content of a file that a setting names.
+
+    An OSError is a retryable error, and so is an empty file: it is being written.
+    """
     try:
-        return read_regular_file(path, max_bytes)
+        content = read_regular_file(path, max_bytes)
     except OSError as error:
         raise ConfigurationError(str(error.strerror), retryable=True) from None
+    if not content.strip():
+        raise ConfigurationError("the file is empty", retryable=True)
+    return content
 
 
 def token_file(text: str) -> TokenFile:

@@ -74,6 +74,7 @@ class AccessControlTests(SynchronousTestCase):
             (None, "/none", True),
             ("x: 1", "/none", False),
             (SERVER.replace("server.key", "later.key"), "/none", True),
+            (SERVER.replace("server.key", "/dev/null"), "/none", False),
         ):
             with self.assertRaises(ConfigurationError) as raised:
                 self.load(web, WEB_BEARER_TOKENS_FILE=tokens)

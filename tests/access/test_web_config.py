@@ -1,13 +1,16 @@
 """The web configuration file: what is accepted, and the errors of the rest."""
 
+import os
 from pathlib import Path
 
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.access import web_config
+from api_exporter.access.reloading import MAX_FILE_BYTES
 from api_exporter.access.tls import make_context
 from api_exporter.access.web_config import CIPHERS, WebConfig, load
 from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.regular_file import read_regular_file
 from tests.access.folder import HASH, SERVER, Folder
 
 SOME = "tls_server_config:\n"
@@ -174,14 +177,17 @@ class TableTests(SynchronousTestCase):
         self.assertEqual([" the file: no such key: 'a0'"], problems)
 
     def test_unreadable(self) -> None:
-        """A missing file is retryable, and one that is no UTF-8 text is not."""
+        """A missing file is retryable; a pipe, or one that is no UTF-8 text, is not."""
         self.folder.file.write_bytes(b"\xff\xfe")
+        pipe = self.folder.path / "pipe"
+        os.mkfifo(pipe)
         for path, words, retryable in (
             (self.folder.path / "none.yml", "No such file or directory", True),
             (self.folder.file, "the file is not UTF-8 text", False),
+            (pipe, "the file is not a regular file", False),
         ):
             with self.assertRaises(ConfigurationError) as raised:
-                load(path, Path.read_bytes)
+                load(path, lambda path: read_regular_file(path, MAX_FILE_BYTES))
             self.assertEqual(retryable, raised.exception.retryable)
             self.assertIn(words, str(raised.exception))
 

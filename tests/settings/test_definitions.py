@@ -420,6 +420,7 @@ class RefusedTests(SynchronousTestCase):
         for text, reported in (
             ('{"days": {"login_soon": 0}}', "(days: login_soon: 0: Expected"),
             ("[]", "(Expected `object`, got `array`)"),
+            ("\n", "(the file is empty)"),
             ("{" + " " * 2**20, "(the file has more than 1048576 bytes)"),
         ):
             file.write_text(text)

@@ -56,6 +56,7 @@ class WarningTests(SynchronousTestCase):
         """An unreadable SSL_CERT_FILE has a warning: no certificate is trusted."""
         for path, shown in (
             ("/nowhere.pem", "'/nowhere.pem'"),
+            ("/etc", "'/etc'"),
             ("/" + "x" * 5000, "a value of 5001 characters"),
             ("jkqvxzJKQVXZ", "a value of 12 characters"),
         ):
