@@ -128,8 +128,8 @@ def register_resource_gauges(
         registry,
         OwnFamily(
             "netbird_api_up",
-            "Whether the last refresh of the peers succeeded and their metrics have not"
-            " expired (1 = yes, 0 = no; the peers may be withheld)",
+            "Whether the last attempt to read the peers succeeded and their metrics"
+            " have not expired (1 = yes, 0 = no; the peers may be withheld)",
             lambda: states[PEERS].up,
         ),
         OwnFamily(

@@ -174,7 +174,7 @@ def register_account_gauges(
         ),
         OwnFamily(
             "api_exporter_account_up",
-            "Whether the last refresh of the account's peers succeeded and their"
+            "Whether the last attempt to read the account's peers succeeded and their"
             " metrics have not expired (1 = yes, 0 = no)",
             up,
             ("account",),
