@@ -86,7 +86,6 @@ def main() -> None:
     parser.add_argument("--mistakes", type=int, help="try so many mistakes of people")
     parser.add_argument("--room", choices=ROOMS, action="append")
     parser.add_argument("--processes", type=int, default=1)
-    parser.add_argument("--first", action="store_true", help="before new tests")
     options = parser.parse_args()
     os.environ["CI"] = "1"
     rooms = options.room or ROOMS
@@ -122,7 +121,7 @@ def main() -> None:
                 place = f"{mutant.path.relative_to(child.ROOT)}:{line}"
                 end = " (refused by the checks)" if by_check else ""
                 print(f"{tried.total()}. {place}: {change}{end}", flush=True)
-                if options.mistakes and not by_check and not options.first:
+                if options.mistakes and not by_check:
                     record_survivor(f"{place.partition(':')[0]}: {change}")
     kind = "mistakes" if options.mistakes else "mutation"
     for subject, number in sorted(tried.items()):
@@ -131,7 +130,7 @@ def main() -> None:
         figures = {"mutants": number, "killed": found}
         if options.mistakes:
             figures["refused"] = refused[subject]
-        add(kind, subject, options.seed, figures, first=options.first)
+        add(kind, subject, options.seed, figures)
     print(f"{killed.total()} of {tried.total()}, {refused.total()} more by the checks")
 
 
@@ -159,15 +158,12 @@ def chosen(room: str, seed: int, count: int) -> list[Mutant]:
     return Random(f"{room} {seed}").sample(every, min(count, len(every)))
 
 
-def add(
-    kind: str, subject: str, seed: int, found: Mapping[str, int], *, first: bool
-) -> None:
+def add(kind: str, subject: str, seed: int, found: Mapping[str, int]) -> None:
     """Add figures to those of a room or kind in tools/correctness.json."""
     figures = results().get(kind, {}).get(subject, {})
-    before = "first_" if first else ""
     for name, number in found.items():
-        figures[before + name] = int(figures.get(before + name, 0)) + number
-    figures[f"{before}seeds"] = f"{figures.get(f'{before}seeds', '')} {seed}".strip()
+        figures[name] = int(figures.get(name, 0)) + number
+    figures["seeds"] = f"{figures.get('seeds', '')} {seed}".strip()
     record_result(kind, subject, **figures)
 
 
