@@ -50,8 +50,7 @@ class StartTests(SynchronousTestCase):
 
     def test_one_token(self) -> None:
         """At most eight requests with a token run at once, from the start."""
-        begun = self.begun(self.started(30, tokens=1), 2.0)
-        self.assertEqual(8, begun[-1])
+        self.assertEqual(8, self.begun(self.started(30, tokens=1), 2.0)[-1])
 
     def test_stopped(self) -> None:
         """An account that stops before its start never starts."""
@@ -59,8 +58,7 @@ class StartTests(SynchronousTestCase):
         reactor.advance(0)
         self.doCleanups()
         self.begun(reactor, 2.0)
-        self.assertEqual(2, len(reactor.tcpClients))
-        self.assertEqual([], reactor.getDelayedCalls())
+        self.assertEqual((2, []), (len(reactor.tcpClients), reactor.getDelayedCalls()))
 
 
 def _stop(accounts: AccountSet, reactor: MemoryReactorClock) -> None:

@@ -190,8 +190,7 @@ class AccountsTests(LiveTestCase):
         self.start()
         before = dict(self.exporter.accounts)
         self.exporter.reload()
-        self.assertEqual([], self.reload(1))
-        self.assertEqual(before, self.exporter.accounts)
+        self.assertEqual(([], before), (self.reload(1), self.exporter.accounts))
         line = "info reloaded settings: no change"
         self.assertEqual(2, self.book.lines().count(line))
 

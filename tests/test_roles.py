@@ -205,8 +205,7 @@ class ChangesTests(SynchronousTestCase):
                 id="me", role="custom", is_service_user=service, permissions=known
             )
             found = inventory_of(current_user=(user,))
-            self.assertEqual(withheld, found.withheld)
-            self.assertEqual("custom", found.role)
+            self.assertEqual((withheld, "custom"), (found.withheld, found.role))
         you = User(id="you", role="user", is_current=True)
         other = inventory_of(current_user=(CurrentUser(id="me"),), users=(you,))
         self.assertEqual(("user", {PEERS}), (other.role, other.withheld))

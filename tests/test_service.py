@@ -270,9 +270,8 @@ class MakeServiceTests(SynchronousTestCase):
         """Return why the program does not start."""
         err = io.StringIO()
         self.patch(sys, "stderr", err)
-        with self.assertRaises(SystemExit) as raised:
-            self.made(**settings)
-        self.assertEqual(status, raised.exception.code)
+        raised = self.assertRaises(SystemExit, self.made, **settings)
+        self.assertEqual(status, raised.code)
         return err.getvalue()
 
     def test_refused(self) -> None:

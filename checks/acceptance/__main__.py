@@ -144,8 +144,7 @@ def _run_halves() -> list[Row]:
         for rows, half in halves.items():
             names = [check.name for check in half]
             program = (sys.executable, "-m", "checks.acceptance", f"--rows={rows}")
-            command = [*program, *names]
-            started.append(stack.enter_context(subprocess.Popen(command)))
+            started.append(stack.enter_context(subprocess.Popen([*program, *names])))
             stack.callback(started[-1].terminate)
         for each in started:
             each.wait()

@@ -115,8 +115,7 @@ def serving(case: Case, directory: Path, names: list[str]) -> Iterator[Program]:
     folder = directory / "accounts"
     folder.mkdir()
     for name in [*names, *(["big"] if case.big else [])]:
-        line = f"UPSTREAM_API_TOKEN=nbp_{name}\n"
-        (folder / f"{name}.conf").write_text(line)
+        (folder / f"{name}.conf").write_text(f"UPSTREAM_API_TOKEN=nbp_{name}\n")
     scheme = "https" if case.tls else "http"
     settings |= {
         "UPSTREAM_API_URL": f"{scheme}://localhost:{upstream}",

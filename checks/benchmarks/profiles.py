@@ -59,8 +59,7 @@ def measure(table: Table, peers: int, upstream: int, directory: Path) -> None:
     for _ in range(2):
         for name, settings in PROFILES.items():
             found = refreshed(upstream, 5, settings)
-            middle = statistics.median(found["full"])
-            spent[name] = min(spent[name], middle)
+            spent[name] = min(spent[name], statistics.median(found["full"]))
             table.put(f"profile {name}: series", peers, found["series"], "count")
             wanted = {peers: MAX_TOTALS_BYTES / 1e3} if name == "totals" else None
             kilobytes = found["bytes"] / 1e3

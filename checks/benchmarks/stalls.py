@@ -172,8 +172,7 @@ def main() -> None:
     with servers.upstream_and_folder(options.peers) as port, sleeping() as delays:
 
         async def run() -> None:
-            url = f"http://127.0.0.1:{port}"
-            found.append(await recorded(url, options.refreshes))
+            found.append(await recorded(f"http://127.0.0.1:{port}", options.refreshes))
 
         with suppress(SystemExit):  # with which the reactor ends
             react(lambda _: Deferred.fromCoroutine(run()))

@@ -42,9 +42,8 @@ class AccessControlTests(SynchronousTestCase):
         return access, access.web
 
     def why_not(self, web: str | None = None, **settings: str) -> list[str]:
-        with self.assertRaises(ConfigurationError) as raised:
-            self.load(web, **settings)
-        problems: list[str] = raised.exception.problems
+        raised = self.assertRaises(ConfigurationError, self.load, web, **settings)
+        problems: list[str] = raised.problems
         return problems
 
     def test_nothing(self) -> None:

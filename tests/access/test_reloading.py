@@ -100,8 +100,7 @@ class ReloaderTests(SynchronousTestCase):
             self.assertEqual(11, reloader())
         self.assertFalse(reloader.is_valid)
         self.assertEqual([f"{self.path}: internal error: KeyError"], self.reports)
-        with self.assertRaises(ConfigurationError):
-            self.reloader()
+        self.assertRaises(ConfigurationError, self.reloader)
         self.path.write_text("2")
         self.clock.advance(CHECK_INTERVAL)
         self.assertEqual((12, True), (reloader(), reloader.is_valid))

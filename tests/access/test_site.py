@@ -127,8 +127,7 @@ class AccessTestCase(SynchronousTestCase):
     def ask(
         self, site: ProtectedSite, path: str = "/", shown: str = "", method: str = "GET"
     ) -> Answer:
-        connection = self.begin(site, path, shown, method)
-        return Answer(connection.heard())
+        return Answer(self.begin(site, path, shown, method).heard())
 
     def begin(
         self,
@@ -245,8 +244,7 @@ class PasswordTests(AccessTestCase):
     def test_defect(self) -> None:
         """A page that fails after a comparison is a 500, as without a password."""
         self.tree.putChild(b"broken", Broken())
-        site = self.site(USERS)
-        found = self.ask(site, "/broken", basic("alice", "secret"))
+        found = self.ask(self.site(USERS), "/broken", basic("alice", "secret"))
         self.assertEqual(500, found.status)
         self.assertEqual(1, len(self.flushLoggedErrors(ZeroDivisionError)))
 
@@ -300,8 +298,7 @@ class PasswordTests(AccessTestCase):
                 found = self.ask(site, path, basic("alice", "secret"))
                 self.assertEqual('{"status": "ok"}\n', found.body)
         named = self.begin(site, "/health?account=acme", basic("alice", "secret"))
-        self.assertEqual(b"", named.heard())
-        self.assertEqual(0, self.unauthorized())
+        self.assertEqual((b"", 0), (named.heard(), self.unauthorized()))
         self.assertEqual([], book.lines())
         self.waiting[0][2].callback(False)
         self.waiting[1][2].callback(True)

@@ -67,9 +67,7 @@ class ContextTests(SynchronousTestCase):
         return make_context(found, self.folder.file, Path.read_bytes)
 
     def why_not(self, more: str) -> str:
-        with self.assertRaises(ConfigurationError) as raised:
-            self.context(more)
-        [problem] = raised.exception.problems
+        [problem] = self.assertRaises(ConfigurationError, self.context, more).problems
         return str(problem).removeprefix(f"{self.folder.file}:")
 
     def agreed(self, more: str, there: SSL.Context) -> bool:

@@ -45,8 +45,7 @@ class AlertTests(SynchronousTestCase):
         self.assertEqual(15, len(rules))
         for rule in rules:
             self.assertIn(rule["labels"]["severity"], {"critical", "warning", "info"})
-        read = set(re.findall(r"netbird_api_\w+", text))
-        self.assertEqual(OF_ONE_LIST, read)
+        self.assertEqual(OF_ONE_LIST, set(re.findall(r"netbird_api_\w+", text)))
 
     def test_runbooks(self) -> None:
         """Each alert has all annotations, and a section in the runbooks."""

@@ -28,8 +28,7 @@ class ThresholdsTests(SynchronousTestCase):
 
     def test_of_alerts(self) -> None:
         """The threshold of an alert has a series only if there is a limit."""
-        usual = default_thresholds()
-        self.assertEqual({"days.management_update": 14}, usual.of_alerts)
+        self.assertEqual({"days.management_update": 14}, default_thresholds().of_alerts)
         own = with_changes(b'{"requests": {"logins_refused": 100}}')
         self.assertEqual(100, own.of_alerts["requests.logins_refused"])
 

@@ -147,8 +147,7 @@ class CheckTests(SynchronousTestCase):
         """Invalid records and unknown fields are listed, up to a limit."""
         watched = self.quiet()
         peers: list[dict[str, object]] = [{"id": n} for n in range(30)]
-        body = json.dumps([{"id": "a"}, *peers]).encode()
-        watched.bodies["api/peers"] = body
+        watched.bodies["api/peers"] = json.dumps([{"id": "a"}, *peers]).encode()
         _, text = self.checked(watched)
         self.assertIn("\nleft out: peers[1]: ", text)
         self.assertRegex(text, r"\nleft out: \d+ more of peers\n")

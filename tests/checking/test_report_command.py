@@ -116,10 +116,9 @@ class RunTests(SynchronousTestCase):
         self.patch(sys, "stdout", out)
         demo = [] if "UPSTREAM_API_URL" in environ else ["--demo"]
         self.patch(sys, "argv", ["api-exporter", *demo, *arguments])
-        with self.assertRaises(SystemExit) as raised:
-            cli.main()
+        raised = self.assertRaises(SystemExit, cli.main)
         self.assertIs(out, sys.stdout)
-        return raised.exception.code
+        return raised.code
 
     def printed(self, *arguments: str, **environ: str) -> tuple[object, str]:
         """Return the exit status, and the output."""

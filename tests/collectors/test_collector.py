@@ -263,5 +263,4 @@ class HistoryTests(SynchronousTestCase):
         answer: Answer = {"users": CURRENT_USERS, "access_tokens": [{"id": "t"}]}
         for before in ([], CURRENT_USERS[1:], CURRENT_USERS[::-1]):
             earlier: Answer = {"users": before}
-            known = self.after(earlier, answer)
-            self.assertEqual("u1", known.current_user_id)
+            self.assertEqual("u1", self.after(earlier, answer).current_user_id)

@@ -66,9 +66,8 @@ class RefusalTests(SynchronousTestCase):
             (daemon, 78, "a daemon cannot log to standard"),
             (nowhere, 1, "cannot write the log file /nowhere/"),
         ):
-            with self.assertRaises(SystemExit) as raised:
-                process.log_file(options)
-            self.assertEqual(status, raised.exception.code)
+            raised = self.assertRaises(SystemExit, process.log_file, options)
+            self.assertEqual(status, raised.code)
             self.assertIn(words, self.terminal.getvalue())
 
     def test_output(self) -> None:

@@ -44,8 +44,7 @@ class ThreadsTests(SynchronousTestCase):
         self.addCleanup(threads.stop)
         self.assertIsInstance(reactor.nameResolver, GAIResolver)
         self.assertEqual([], threads.threads)
-        with self.assertRaises(gaierror):
-            _look_up("300.0.0.1", 443, flags=AI_NUMERICHOST)
+        self.assertRaises(gaierror, _look_up, "300.0.0.1", 443, flags=AI_NUMERICHOST)
 
     def test_no_room(self) -> None:
         """Without room for a thread, work fails and names have no addresses."""

@@ -76,8 +76,7 @@ class AskingTestCase(SynchronousTestCase):
         agent, headers = RequestTraversalAgent(self.api), Headers()
         if authorization is not None:
             headers.addRawHeader("Authorization", authorization)
-        url = f"http://demo{path}"
-        asked = HTTPClient(agent).request(method, url, headers=headers)
+        asked = HTTPClient(agent).request(method, f"http://demo{path}", headers=headers)
         agent.flush()
         response = self.successResultOf(asked)
         content = response.content()

@@ -99,8 +99,7 @@ class PeersTests(SynchronousTestCase):
         """The number of peers is as configured; a seed gives the same bodies."""
 
         def made(peers: int, seed: int = 0) -> bytes:
-            body = network(peers, seed).body(PEERS_PATH, RECORDED_AT)
-            return b"".join(body or ())
+            return b"".join(network(peers, seed).body(PEERS_PATH, RECORDED_AT) or ())
 
         self.assertEqual(made(200), made(200))
         self.assertNotEqual(made(200), made(200, seed=1))

@@ -19,8 +19,7 @@ class EnvironTests(SynchronousTestCase):
             wanted = {"EVENTS_FILE": output, "EVENTS_CURSOR_FILE": "/var/lib/e"}
             for others in ({}, {"DEMO_ACCOUNTS": "3"}):
                 environ = wanted | others | server.demo_environment(listening)
-                settings = read_settings(environ)
-                accounts = server.with_demo_accounts(settings).accounts
+                accounts = server.with_demo_accounts(read_settings(environ)).accounts
                 for name, account in accounts.items():
                     self.assertEqual((name, None), (account.name, account.events_file))
 

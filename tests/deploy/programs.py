@@ -85,8 +85,7 @@ class Exporter:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         directory = new_folder(test)
-        address = f"127.0.0.1:{self.port}"
-        env = environment(LISTEN_ADDRESS=address, **settings)
+        env = environment(LISTEN_ADDRESS=f"127.0.0.1:{self.port}", **settings)
         demo = [program("api-exporter"), "--demo"]
         self.running = start(test, command or demo, directory, env)
         until(lambda: self._complete() or self._ended(), "the first round")

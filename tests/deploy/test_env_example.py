@@ -61,8 +61,7 @@ class EnvExampleTests(SynchronousTestCase):
 
     def test_refused(self) -> None:
         """The example names no NetBird: the exporter does not start with it."""
-        environ = load_file(EXAMPLE)
-        error = self.assertRaises(ConfigurationError, read_settings, environ)
+        error = self.assertRaises(ConfigurationError, read_settings, load_file(EXAMPLE))
         named = [problem.partition(" is not set")[0] for problem in error.problems]
         self.assertEqual((REQUIRED, False), (named, error.retryable))
 

@@ -379,8 +379,7 @@ class DashboardTests(SynchronousTestCase):
             v for v in dashboard(PEER)["templating"]["list"] if v["name"] == "peer"
         ]
         pattern = variable["regex"].strip("/").replace("(?<", "(?P<")
-        line = '{ip="1", peer="db", peer_id="42", text="db 1"} 1 2'
-        found = re.search(pattern, line)
+        found = re.search(pattern, '{ip="1", peer="db", peer_id="42", text="db 1"} 1 2')
         self.assertEqual({"value": "42", "text": "db 1"}, found and found.groupdict())
 
     def test_layout(self) -> None:

@@ -100,8 +100,7 @@ class FamilyTests(SynchronousTestCase):
         family = self.family(1)
         length = len(joined(self.paged(family)))
         self.assertEqual(self.paged(family), render_page([family], max_bytes=length))
-        with self.assertRaises(PageTooLong):
-            render_page([family], max_bytes=length - 1)
+        self.assertRaises(PageTooLong, render_page, [family], max_bytes=length - 1)
 
     def test_unchanged(self) -> None:
         """A family in the same inputs_key keeps its pieces."""
@@ -111,8 +110,7 @@ class FamilyTests(SynchronousTestCase):
         self.assertEqual({METRIC.name: ("unchanged",)}, before.inputs_keys)
         same = [UnchangedFamily(METRIC)]
         self.assertEqual(before, self.paged(*same, before=before))
-        with self.assertRaises(PageTooLong):
-            render_page(same, before, max_bytes=PIECE_BYTES)
+        self.assertRaises(PageTooLong, render_page, same, before, max_bytes=PIECE_BYTES)
 
     def test_same(self) -> None:
         """An equal text is the same piece."""

@@ -195,8 +195,7 @@ class FileTests(JournalTestCase):
             with disk.watched():
                 for turn in range(20):
                     if journal is None:
-                        sink = self.sink(thread)
-                        journal = self.process(sink)
+                        journal = self.process(self.sink(thread))
                     last += chance.choice((0, 1, 30, 250))
                     disk.full = turn < 19 and chance.random() < 0.3
                     killed = turn < 18 and chance.random() < 0.6
@@ -301,8 +300,7 @@ class FileTests(JournalTestCase):
             (self.cursor / "new", "", "Not a directory"),
         ):
             self.cursor.write_text(content)
-            sink = self.sink(cursor=path)
-            [logged] = self.logged_for(self.journal(sink), [1], [1])
+            [logged] = self.logged_for(self.journal(self.sink(cursor=path)), [1], [1])
             self.assertIn(
                 f"cannot write {self.kind.rows} to {self.path}: {path}", logged
             )

@@ -96,8 +96,7 @@ class AppendTests(FileTestCase):
             self.append(b"x\n")
         self.path.unlink()
         self.path.mkdir()
-        with self.assertRaises(OSError):
-            self.append(b"x\n")
+        self.assertRaises(OSError, self.append, b"x\n")
 
     def test_other_process(self) -> None:
         """The file is refused while another process writes it."""

@@ -49,8 +49,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests):
         self.assertEqual(2, len(logged))
         self.assertIn("audit events may be missing", logged[0])
         journal.receive(body(range(100, 100 + MAX_EVENTS)))
-        self.assertEqual(1, self.telemetry.gaps)
-        self.assertEqual([1, 2, 3, 4, 5], self.ids(moved))
+        self.assertEqual((1, [1, 2, 3, 4, 5]), (self.telemetry.gaps, self.ids(moved)))
         self.assertEqual(list(range(100, 100 + MAX_EVENTS)), self.ids())
 
     def test_behind(self) -> None:
@@ -80,8 +79,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests):
         journal = self.journal(self.sink(first=ThirdUnreadable()))
         logged = self.logged(journal, body(range(1, 6)), body(range(1, 7)))
         self.assertEqual("audit event 3 is unreadable and is not written", logged[-1])
-        self.assertEqual("row of the access log", Position.row)
-        self.assertEqual(2, len(logged))
+        self.assertEqual(("row of the access log", 2), (Position.row, len(logged)))
         self.assertEqual([1, 2, 4, 5, 6], self.ids())
         self.assertEqual((5, 1), (self.telemetry.lines, self.telemetry.gaps))
 
@@ -93,8 +91,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests):
         broken = self.sink()
         broken.write = None  # type: ignore[method-assign,assignment]
         self.journal(broken).receive(body([1, 2]))
-        self.assertEqual(2, len(self.flushLoggedErrors(TypeError)))
-        self.assertEqual([1], self.ids())
+        self.assertEqual((2, [1]), (len(self.flushLoggedErrors(TypeError)), self.ids()))
 
     def test_one_at_a_time(self) -> None:
         """Only the newest list waits; a stop waits for the work in progress."""
@@ -170,8 +167,7 @@ class AccessFileTests(shared.FileTests):
             position = self.position(journal)
             answer = table.answer("sort_order=asc").replace(b'"DEEP"', deep)
             journal.receive(answer.replace(b"HALF", b"\\ud800"), position)
-        self.assertEqual([1, 5, 6], self.ids())
-        self.assertEqual(6, self.telemetry.gaps)
+        self.assertEqual(([1, 5, 6], 6), (self.ids(), self.telemetry.gaps))
         self.assertIn(
             "unreadable rows of the access log are not written: 6",
             [formatEvent(event) for event in captured],
@@ -216,8 +212,7 @@ class AccessFileTests(shared.FileTests):
         self.feed(journal, range(600, 1500))
         self.feed(journal, range(600, 1501))
         self.assertEqual(list(range(600, 1501)), self.ids())
-        self.assertEqual(501, len(self.telemetry.rows))
-        self.assertEqual(400, self.telemetry.old)
+        self.assertEqual((501, 400), (len(self.telemetry.rows), self.telemetry.old))
 
     def test_behind(self) -> None:
         """`is_behind` is true while more pages follow."""

@@ -47,8 +47,7 @@ class ListingTests(SynchronousTestCase):
 
     def test_no_list(self) -> None:
         """A body that is not a list is an UpstreamError."""
-        with self.assertRaises(UpstreamError):
-            finish(b'{"message": "no"}')
+        self.assertRaises(UpstreamError, finish, b'{"message": "no"}')
 
 
 class MoreTests(SynchronousTestCase):

@@ -79,8 +79,7 @@ class BorderTests(SynchronousTestCase):
     def test_settled(self) -> None:
         """A page is complete if its newest row is older than a minute."""
         for age, page in ((60 * SECOND, 2), (60 * SECOND + 1, 1)):
-            found = next_of(self.read(*range(1, 151), age=age))
-            self.assertEqual(page, found.page)
+            self.assertEqual(page, next_of(self.read(*range(1, 151), age=age)).page)
 
     def test_span(self) -> None:
         """Pages are followed for two minutes."""
@@ -133,8 +132,7 @@ class PageTests(SynchronousTestCase):
             query = f"sort_order=asc&page_size=100&page=1{start}"
             self.assertEqual(query, table.queries[-1])
         before = reading.position
-        self.assertEqual(1, reading.read_all())
-        self.assertEqual(before, reading.position)
+        self.assertEqual((1, before), (reading.read_all(), reading.position))
         table.add(251)
         self.assertEqual(1, reading.read_all())
         self.assertEqual(list(range(1, 252)), reading.got)
@@ -281,8 +279,7 @@ class SkipTests(SynchronousTestCase):
         self.assertEqual(([], 1000), (chosen.rows, chosen.skipped))
         self.assertEqual(reading.now, reading.position.start)
         table.add(7000, reading.now + SECOND)
-        self.assertEqual(0, reading.read_page().skipped)
-        self.assertEqual([7000], reading.got)
+        self.assertEqual((0, [7000]), (reading.read_page().skipped, reading.got))
 
     def test_each_row_once(self) -> None:
         """Each row is either read or counted as skipped, also on the last page."""

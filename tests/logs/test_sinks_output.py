@@ -63,8 +63,7 @@ class OutputTests(SynchronousTestCase):
 
     def test_gone(self) -> None:
         os.close(self.reader)
-        with self.assertRaises(BrokenPipeError):
-            self.output.write(LINE)
+        self.assertRaises(BrokenPipeError, self.output.write, LINE)
 
     def test_full(self) -> None:
         """A write to a file on a full disk fails once no bytes are accepted."""
@@ -74,8 +73,7 @@ class OutputTests(SynchronousTestCase):
             output = Output(file.fileno())
             self.assertEqual(5000, output.write(LINE * 10))
             self.assertFalse(output.is_flushed)
-            with self.assertRaises(OSError):
-                output.write(LINE)
+            self.assertRaises(OSError, output.write, LINE)
         self.assertEqual(LINE * 4 + LINE[:500], path.read_bytes())
 
     def test_nonblocking(self) -> None:

@@ -117,17 +117,15 @@ class ListingTests(SynchronousTestCase):
     def test_many_bad(self) -> None:
         """All bad records are counted; the first twenty are reported."""
         decoded = decode(PEERS, listed(b'{"id":"a"}', *[b"7"] * 1000))
-        self.assertEqual(1000, decoded.rejected)
-        self.assertEqual(20, len(decoded.errors))
+        self.assertEqual((1000, 20), (decoded.rejected, len(decoded.errors)))
         self.assertEqual("[20]: ", decoded.errors[-1][:6])
 
     def test_all_bad(self) -> None:
         """A list without any readable record is refused."""
-        with self.assertRaises(UpstreamError) as caught:
-            decode(PEERS, b'[{"name":"a"},7]')
-        self.assertEqual("decode", caught.exception.reason)
+        caught = self.assertRaises(UpstreamError, decode, PEERS, b'[{"name":"a"},7]')
+        self.assertEqual("decode", caught.reason)
         self.assertEqual(
-            "no record can be read: [0]: the field id is missing", str(caught.exception)
+            "no record can be read: [0]: the field id is missing", str(caught)
         )
 
     def test_refused(self) -> None:

@@ -60,8 +60,7 @@ class ElementsTests(SynchronousTestCase):
         """Pieces have the intended size in every usual style."""
         records = [{"id": str(n), "in": [{"id": "x"}] * 3} for n in range(30_000)]
         for style in ({}, {"indent": 1}, {"separators": (",", ":")}):
-            body = json.dumps(records, **style).encode()
-            pieces = self.pieces(body)
+            pieces = self.pieces(json.dumps(records, **style).encode())
             self.assertEqual(30_000, sum(map(len, pieces)))
             for piece in pieces:
                 self.assertLess(sum(map(len, piece)), elements.LIST_PIECE_BYTES + 1000)

@@ -137,5 +137,4 @@ class InventoryTests(SynchronousTestCase):
         counts = [count_peers(one) for one in (before, before, after, before, after)]
         self.assertEqual([1, 1, 2, 1, 2], counts)
         unchanged = after.read("peers", Reading(began=1, ended=2))
-        self.assertEqual(2, count_peers(unchanged))
-        self.assertEqual([1, 2], joined)
+        self.assertEqual((2, [1, 2]), (count_peers(unchanged), joined))

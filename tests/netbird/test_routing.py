@@ -84,8 +84,7 @@ class UnionsTests(SynchronousTestCase):
     def test_routes(self) -> None:
         """Members are looked up for each group, not for each route."""
         named = [(str(n), (router("", *some),)) for n, some in enumerate(self.sets)]
-        behind_ = routing_peers(self.groups, self.peers, named)
-        self.assertEqual(500, behind_["0"].peers)
+        self.assertEqual(500, routing_peers(self.groups, self.peers, named)["0"].peers)
         self.assertLess(CountedId.lookups, 8 * self.once)
 
     def test_checks(self) -> None:
@@ -113,8 +112,7 @@ class UnionsTests(SynchronousTestCase):
             groups=self.groups,
             peers=self.peers,
         )
-        counts = outdated_peer_counts(inventory)
-        self.assertEqual(500, counts["c0"])
+        self.assertEqual(500, outdated_peer_counts(inventory)["c0"])
         self.assertLess(CountedId.lookups, 8 * self.once)
 
 

@@ -51,8 +51,7 @@ class EncodeTests(SynchronousTestCase):
         read = reader.read(encoded({}))
         self.assertEqual(([*TYPES], TYPES[1]), (read.types, read.period_type))
         self.assertEqual(("cpu", 10), (read.default_type, read.period))
-        times = read.started, read.duration
-        self.assertEqual((1_700_000_000_000_000_000, 5), times)
+        self.assertEqual((1_700_000_000_000_000_000, 5), (read.started, read.duration))
 
     def test_told_once(self) -> None:
         """A function's name is stored once for a thousand samples."""

@@ -110,8 +110,7 @@ class WeakRoleTests(SynchronousTestCase):
         self.assertEqual(MAX_REFUSED, len(network.run(5)))
         self.assertEqual(MAX_REFUSED + 1, len(network.run(15)))
         self.assertEqual(MAX_REFUSED + 6, len(network.run(65)))
-        peers = network.states["peers"]
-        self.assertGreaterEqual(peers.last_success or 0.0, 60.0)
+        self.assertGreaterEqual(network.states["peers"].last_success or 0.0, 60.0)
         times = [at for at, _ in network.refused]
         for first, last in zip(times, times[MAX_REFUSED + 1 :], strict=False):
             self.assertGreaterEqual(last - first, 10.0)
@@ -123,5 +122,4 @@ class WeakRoleTests(SynchronousTestCase):
         second.clock = first.clock
         first.startService()
         second.startService()
-        both = {*first.run(5), *second.run(5)}
-        self.assertEqual(MAX_REFUSED, len(both))
+        self.assertEqual(MAX_REFUSED, len({*first.run(5), *second.run(5)}))

@@ -116,8 +116,7 @@ class FrozenTests(SynchronousTestCase):
         walk = Walk()
         rows = audit_events(range(3))
         walk.go(new_rows(AuditCursor(), rows, 0), "audit")
-        page = Table(range(9)).answer("")
-        walk.go(new_rows(Position(), page, START), "access")
+        walk.go(new_rows(Position(), Table(range(9)).answer(""), START), "access")
         for batch in batches(AuditCursor.decode(rows).rows):
             walk.go((batch, render(AuditCursor.line, batch, "", frozenset())), "lines")
         self.assertEqual([], walk.found)

@@ -179,8 +179,7 @@ class NetworkTests(SynchronousTestCase):
         """A failed attempt for the peers is a failure before the refresh ends."""
         bench = Bench("peers").start()
         lost = UpstreamError("connect", "lost")
-        failed = attempt("api/peers", None, started=bench.now(), error=lost)
-        bench.count_attempt(failed)
+        bench.count_attempt(attempt("api/peers", None, started=bench.now(), error=lost))
         peers = bench.states["peers"]
         self.assertIs(False, peers.up)
         assert peers.error is not None

@@ -93,8 +93,7 @@ class Bench:
 
     def read_body(self, name: str, body: bytes) -> Deferred[LastBody]:
         self.body, resource = body, RESOURCE_BY_NAME[name]
-        reading = self.pipeline.read(resource, resource.path, 1)
-        read = Deferred.fromCoroutine(reading)
+        read = Deferred.fromCoroutine(self.pipeline.read(resource, resource.path, 1))
         self.turn()
         return read
 
@@ -169,8 +168,7 @@ class PackedTests(SynchronousTestCase):
             bench.packed = True
             for ids, reason in ((["a" * 2000], "too_large"), (["\\"], "decode")):
                 failed = self.failureResultOf(bench.read(*ids), UpstreamError)
-                self.assertEqual(reason, failed.value.reason)
-                self.assertEqual(0, bench.held)
+                self.assertEqual((reason, 0), (failed.value.reason, bench.held))
         self.assertEqual([b'[{"id":"\\"}]'], recorded.bodies)
 
 

@@ -544,8 +544,7 @@ class RefresherTests(SynchronousTestCase):
         waiting: Deferred[bytes] = Deferred(cancelled.append)
         bench = Bench(groups=waiting).start()
         self.successResultOf(bench.stopService())
-        self.assertEqual([waiting], cancelled)
-        self.assertEqual([], bench.clock.getDelayedCalls())
+        self.assertEqual(([waiting], []), (cancelled, bench.clock.getDelayedCalls()))
         self.assertIsNone(bench.states["groups"].ended_at)
 
     def test_stop_of_another(self) -> None:

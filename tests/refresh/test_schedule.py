@@ -506,8 +506,7 @@ class AnyAnswersTests(SynchronousTestCase):
         self, answers: list[tuple[str, float, float | None]], seed: int
     ) -> None:
         """With any responses, the limits hold and no resource is forgotten."""
-        jitter = Random(seed).random
-        schedule = Turns(BUSY_PERIODS, jitter=jitter)
+        schedule = Turns(BUSY_PERIODS, jitter=Random(seed).random)
         coming: dict[str, tuple[float, str, float | None]] = {}
         refreshed_at = dict.fromkeys(BUSY_PERIODS, 0.0)
         now = quiet_until = 0.0

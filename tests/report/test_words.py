@@ -61,8 +61,7 @@ class WordsTests(SynchronousTestCase):
             (seen, (old, seen, new, lesser)),
             (None, ()),
         ):
-            newest = words.newest_of_the_worst(findings, 0.0, NOON)
-            self.assertIs(expected, newest)
+            self.assertIs(expected, words.newest_of_the_worst(findings, 0.0, NOON))
 
     def test_counts(self) -> None:
         """The finding of the headline is not counted again."""

@@ -79,8 +79,7 @@ class TurnsTests(ChannelTestCase):
         connection.ask("/page", times=2)
         self.assertEqual([0, 0], self.pages_made(2))
         self.later.finish()
-        self.assertEqual(0, self.page.made)
-        self.assertEqual([1, 2, 2], self.pages_made(3))
+        self.assertEqual((0, [1, 2, 2]), (self.page.made, self.pages_made(3)))
         self.assertRegex(connection.heard(), b"(?s)done.*<1>.*<2>")
 
     def test_takes_nothing(self) -> None:
@@ -215,10 +214,8 @@ class RefusalTests(ChannelTestCase):
         self.assertTrue(rest.endswith(b"\r\n"), rest)
         self.assertTrue(connection.transport.disconnecting, request[:100])
         self.clock.advance(0)
-        self.assertEqual(b"", connection.heard())
-        self.assertEqual(0, self.page.made)
-        self.assertEqual([], book.lines())
-        self.assertEqual([], self.flushLoggedErrors())
+        self.assertEqual((b"", 0), (connection.heard(), self.page.made))
+        self.assertEqual(([], []), (book.lines(), self.flushLoggedErrors()))
 
     def test_bodies(self) -> None:
         """A request with a body is refused, given by a length or by chunks."""

@@ -92,8 +92,7 @@ class SecretsTests(FolderTestCase):
         self.write("beta.conf", *lines)
         self.write("gamma.conf", f"COLLECTORS={mine}")
         environ = {"UPSTREAM_API_TOKEN": of_all, "LOG_LEVEL": mine}
-        found = self.problems(UPSTREAM_API_URL=URL, **environ)
-        self.assertEqual(4, len(found))
+        self.assertEqual(4, len(self.problems(UPSTREAM_API_URL=URL, **environ)))
 
     def test_alone(self) -> None:
         """A token without a name is not repeated, even if it ends like a name."""

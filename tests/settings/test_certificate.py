@@ -71,8 +71,7 @@ class CertificateTests(ReachTestCase):
             ("b", (b"# mine\n", self.own.key, self.own.pem, AUTHORITY.pem)),
         ):
             path = self.file(name, *parts)
-            account = self.account(UPSTREAM_CLIENT_CERT_FILE=path)
-            files = account.client_certificate
+            files = self.account(UPSTREAM_CLIENT_CERT_FILE=path).client_certificate
             self.assertEqual(ClientCertificateFiles(Path(path), Path(path)), files)
             assert files is not None
             identity = files.read()

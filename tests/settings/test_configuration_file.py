@@ -114,9 +114,7 @@ class AssignmentTests(SynchronousTestCase):
 
     def refusal(self, line: str) -> str:
         """Return the error of a line, which does not repeat its text."""
-        with self.assertRaises(ValueError) as raised:
-            assignment(line)
-        words = str(raised.exception)
+        words = str(self.assertRaises(ValueError, assignment, line))
         self.assertNotIn("canary", words)
         self.assertEqual([words], words.splitlines())
         return words
@@ -151,9 +149,7 @@ class LoadTests(SynchronousTestCase):
         return path
 
     def refused(self, path: Path, *, retryable: bool = False) -> list[str]:
-        with self.assertRaises(ConfigurationError) as raised:
-            load_file(path)
-        error = raised.exception
+        error = self.assertRaises(ConfigurationError, load_file, path)
         self.assertEqual("\n".join(error.problems), str(error))
         self.assertEqual(retryable, error.retryable)
         return list(error.problems)

@@ -302,8 +302,7 @@ class AcceptedTests(SynchronousTestCase):
             ":65535": Address("", 65535),
         }.items():
             self.assertEqual([], problems({**REQUIRED, "LISTEN_ADDRESS": text}))
-            self.assertEqual(meaning, parse_address(text))
-            self.assertEqual(text, str(meaning))
+            self.assertEqual((meaning, text), (parse_address(text), str(meaning)))
 
     def test_thresholds(self) -> None:
         """A file contains only the thresholds that differ from the shipped ones."""
@@ -356,9 +355,8 @@ class RefusedTests(SynchronousTestCase):
         wrong = dict.fromkeys(names, "? ?")
         found = problems(wrong)
         self.assertEqual(list(wrong), [line.partition(":")[0] for line in found])
-        with self.assertRaises(ConfigurationError) as caught:
-            read_settings(wrong)
-        self.assertEqual(found, str(caught.exception).splitlines())
+        caught = self.assertRaises(ConfigurationError, read_settings, wrong)
+        self.assertEqual(found, str(caught).splitlines())
 
     def test_retryable(self) -> None:
         """A missing file is retryable, unless a setting is wrong."""
@@ -370,9 +368,8 @@ class RefusedTests(SynchronousTestCase):
             (url, False),
             ({**url, **missing, "LOG_LEVEL": "loud"}, False),
         ):
-            with self.assertRaises(ConfigurationError) as caught:
-                read_settings(environ)
-            self.assertEqual(retryable, caught.exception.retryable, environ)
+            caught = self.assertRaises(ConfigurationError, read_settings, environ)
+            self.assertEqual(retryable, caught.retryable, environ)
 
     def test_password(self) -> None:
         """A user or password in the address is refused, and not shown."""

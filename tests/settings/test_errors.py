@@ -46,8 +46,7 @@ class QuoteTests(SynchronousTestCase):
             *("eyJhbGci.e30.c2ln", "me:canary", "$2y$10$abcdef", "deadbeefdeadbeef"),
             *("correcthorse/./a", "Zm9vYmFyYmF6cXV4", "/" + "x" * 200, "canary\n/x"),
         ):
-            expected = f"a value of {len(text)} characters"
-            self.assertEqual(expected, quote_value(text))
+            self.assertEqual(f"a value of {len(text)} characters", quote_value(text))
 
     def test_relative(self) -> None:
         """A relative path is repeated with its folder, unless it may be a secret."""

@@ -241,5 +241,4 @@ class WarningTests(SynchronousTestCase):
         options = parsed("--config", str(file))
         self.assertIsNone(load(options, {}).accounts[""].upstream_api_token)
         file.write_text("HTTPS_PROXY=http://10.0.0.3:1\n")
-        selected = load(options, {}).accounts[""].proxy_selection
-        self.assertIn("10.0.0.3", str(selected))
+        self.assertIn("10.0.0.3", str(load(options, {}).accounts[""].proxy_selection))

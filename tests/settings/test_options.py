@@ -49,9 +49,8 @@ class OptionsTests(SynchronousTestCase):
         """Only the version is printed."""
         printed = io.StringIO()
         self.patch(sys, "stdout", printed)
-        with self.assertRaises(SystemExit) as raised:
-            Options().parseOptions(["--version"])
-        self.assertEqual(0, raised.exception.code)
+        raised = self.assertRaises(SystemExit, Options().parseOptions, ["--version"])
+        self.assertEqual(0, raised.code)
         self.assertEqual(f"{this_build()}\n", printed.getvalue())
 
     def test_inherited(self) -> None:

@@ -40,8 +40,7 @@ class ShardTests(SynchronousTestCase):
     def test_texts(self) -> None:
         """`auto` takes the number from the end of the host name."""
         for text in ("", "1", "3/3", "0/0", "-1/3", "1/3/4", "a/3", "0/9999", "auto"):
-            with self.assertRaises(ValueError):
-                shard(text)
+            self.assertRaises(ValueError, shard, text)
         self.assertEqual(Shard(0, 3), shard("0/3"))
         self.patch(socket, "gethostname", lambda: "api-exporter-2.svc.example")
         self.assertEqual(Shard(2, 3), shard("auto/3"))

@@ -38,8 +38,7 @@ class ProxyTests(SynchronousTestCase):
         found = proxy(f"http://{':'.join(packed)}@proxy.example")
         assert found.login is not None
         plain = f"{user}:{password}".encode(errors="replace")
-        wanted = f"Basic {b64encode(plain).decode()}"
-        self.assertEqual(wanted, found.login.reveal())
+        self.assertEqual(f"Basic {b64encode(plain).decode()}", found.login.reveal())
 
     def test_secrets(self) -> None:
         """The password is secret in each form, unless it is short."""

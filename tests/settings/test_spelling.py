@@ -84,14 +84,13 @@ class LoadTests(SynchronousTestCase):
         file = Path(self.mktemp()).absolute()
         file.write_text("HTTPS_PROXY=\nWEB_CONFIG_FLIE=x\nCOLLECTRS=peers\n")
         options = parsed("--config", str(file))
-        with self.assertRaises(ConfigurationError) as raised:
-            load(options, REQUIRED)
+        raised = self.assertRaises(ConfigurationError, load, options, REQUIRED)
         words = "is not a setting: did you mean"
         self.assertEqual(
             [
                 f"{file}:2: WEB_CONFIG_FLIE {words} WEB_CONFIG_FILE?",
                 f"{file}:3: COLLECTRS {words} COLLECTORS?",
             ],
-            raised.exception.problems,
+            raised.problems,
         )
-        self.assertFalse(raised.exception.retryable)
+        self.assertFalse(raised.retryable)

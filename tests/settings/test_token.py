@@ -46,9 +46,8 @@ class TokenTests(SynchronousTestCase):
         for text in ("x", "nbp_1", "a.b-c_d~e+f/g==", "/+", "~/x"):
             self.assertEqual(text, parse_token(text).reveal())
         for text in ("", "canary x", "canary\t", "canary\n", "canarÿ", "canary\x7f"):
-            with self.assertRaises(ValueError) as raised:
-                parse_token(text)
-            self.assertNotIn("canar", str(raised.exception))
+            raised = self.assertRaises(ValueError, parse_token, text)
+            self.assertNotIn("canar", str(raised))
 
     def test_decorated(self) -> None:
         """An error says what to leave out of a copied value, which is not repeated."""
@@ -159,22 +158,18 @@ class TokenFileTests(SynchronousTestCase):
         """Only errors that waiting may resolve are retryable."""
         for content, passing in (("", True), (" \n", True), ("a b", False)):
             self.path.write_text(content)
-            with self.assertRaises(ValueError) as raised:
-                token_file(str(self.path))
-            retryable = getattr(raised.exception, "retryable", False)
-            self.assertEqual(passing, retryable, content)
+            raised = self.assertRaises(ValueError, token_file, str(self.path))
+            self.assertEqual(passing, getattr(raised, "retryable", False), content)
         with self.assertRaises(ConfigurationError) as missing:
             token_file(f"{self.path}.missing")
         self.assertTrue(missing.exception.retryable)
 
     def refused(self, path: Path) -> str:
         """Return why a file is refused, at the start and later alike."""
-        with self.assertRaises(ValueError) as first:
-            token_file(str(path))
-        with self.assertRaises(ValueError) as later:
-            TokenFile(path).read()
-        self.assertEqual(str(first.exception), str(later.exception))
-        return str(first.exception)
+        first = self.assertRaises(ValueError, token_file, str(path))
+        later = self.assertRaises(ValueError, TokenFile(path).read)
+        self.assertEqual(str(first), str(later))
+        return str(first)
 
 
 class TokenReaderTests(SynchronousTestCase):
@@ -195,8 +190,7 @@ class TokenReaderTests(SynchronousTestCase):
         beside = self.path.with_suffix(".new")
         beside.write_text("third\n")
         os.replace(beside, self.path)
-        self.assertEqual("third", self.now())
-        self.assertEqual([], self.errors)
+        self.assertEqual(("third", []), (self.now(), self.errors))
 
     def test_unreadable_later(self) -> None:
         """The last readable token stays in use; each first failure is reported."""

@@ -88,8 +88,7 @@ class DemoTests(SynchronousTestCase):
         dropped = []
         looks = sorted({*range(BEGIN, BEGIN + WEEK, STEP), *SHORT})
         for at in looks:
-            inventory = known(network, at)
-            looked = seen(inventory, now=at, thresholds=NAMED)
+            looked = seen(known(network, at), now=at, thresholds=NAMED)
             every = findings(looked)
             times.update({one.kind.name for one in every})
             if "NetBirdFleetDropped" in {one.kind.name for one in every}:

@@ -122,8 +122,7 @@ class ExporterTests(FindingsTestCase):
                 f"ApiExporterRecordsRejected: Resource routes has {words}, left out of"
                 " the metrics: its counts are too small."
             )
-            looked = seen(inventory_of(), states={"routes": state})
-            self.tells(looked, words and line)
+            self.tells(seen(inventory_of(), states={"routes": state}), words and line)
 
     def test_detail(self) -> None:
         """A missing group of PEER_DETAIL is a finding once the groups are known."""

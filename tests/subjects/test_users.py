@@ -31,8 +31,7 @@ class UsersExpiryTests(FindingsTestCase):
                 f" ({'until' if left else 'since'} {left:.0f})"
             )
             tokens = (AccessToken(id="of unknown end"), token)
-            inventory = inventory_of(users=(), access_tokens=tokens)
-            self.tells(inventory, alert and line)
+            self.tells(inventory_of(users=(), access_tokens=tokens), alert and line)
 
     def test_other_token(self) -> None:
         """Another program's token has words of its own, and is at most a warning."""

@@ -161,8 +161,7 @@ class AttentionTests(SynchronousTestCase):
     def test_last_provider(self) -> None:
         """A finding that needs a provider ends with the last provider."""
         kept = AgentSettings(enable_prompt_collection=True)
-        provider = AgentProvider(id="a")
-        self.known = self.known.replacing("agent_providers", (provider,))
+        self.known = self.known.replacing("agent_providers", (AgentProvider(id="a"),))
         self.known = self.known.replacing("agent_settings", (kept,))
         self.assertEqual(1, sum(self.look("agent_settings").counts.values()))
         self.known = self.known.replacing("agent_providers", ())
@@ -262,8 +261,7 @@ class AttentionTests(SynchronousTestCase):
         self.assertEqual([], times())
         self.known = waiting("u", "v", "w")
         self.assertEqual([0, 180, 0], times())
-        key = replace(KEY, expires=at(-DAY))
-        self.known = inventory_of(setup_keys=(key,))
+        self.known = inventory_of(setup_keys=(replace(KEY, expires=at(-DAY)),))
         self.look("peers")
         self.assertEqual([-DAY], times())  # its own time
 

@@ -135,8 +135,7 @@ class AccessLogTests(SynchronousTestCase):
 
     def test_state(self) -> None:
         """Lines, gaps, lag and skipped rows have metrics, the lag after a read."""
-        lag = f"{PREFIX}lag_seconds"
-        self.assertIsNone(self.registry.get_sample_value(lag))
+        self.assertIsNone(self.registry.get_sample_value(f"{PREFIX}lag_seconds"))
         self.telemetry.written(3)
         self.telemetry.missed()
         self.telemetry.writable(False)

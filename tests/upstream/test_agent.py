@@ -167,8 +167,7 @@ class UpstreamAgentTests(SynchronousTestCase):
         _, connection = self.connected()
         requested.cancel()
         error = self.failureResultOf(requested, ProxyTimeout).value
-        words = "the proxy 10.0.0.2:3128 did not answer CONNECT"
-        self.assertEqual(words, str(error))
+        self.assertEqual("the proxy 10.0.0.2:3128 did not answer CONNECT", str(error))
         self.assertTrue(connection.disconnected)
 
     def test_held_up(self) -> None:

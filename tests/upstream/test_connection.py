@@ -254,8 +254,7 @@ class ConnectionTests(SynchronousTestCase):
             self.issue = partial(self.authority.issue, sans=names)
             for host in (ADDRESS, UNUSUAL):
                 error = self.failed(good, host, "other.example")
-                self.assertEqual("tls", error.reason)
-                self.assertEqual([], self.seen)
+                self.assertEqual(("tls", []), (error.reason, self.seen))
 
     def test_untrusted(self) -> None:
         """A certificate of an unknown authority is rejected."""
@@ -303,8 +302,7 @@ class ConnectionTests(SynchronousTestCase):
         """A dot at the end of the host is not part of the name in the certificate."""
         names = list[bytes]()
         self.on_server_name = names.append
-        requested = self.requested(sends(GOOD), f"{UNUSUAL}.", UNUSUAL)
-        self.successResultOf(requested)
+        self.successResultOf(self.requested(sends(GOOD), f"{UNUSUAL}.", UNUSUAL))
         self.assertEqual([UNUSUAL.encode()], names)
         self.assertIn(f"Host: {UNUSUAL}.\r\n".encode(), b"".join(self.received))
 

@@ -258,8 +258,7 @@ class FetchTests(SynchronousTestCase):
         for asked in (6, 20, 70, 3600):
             bench = Bench(says(503, retry_after=str(asked)))
             error = self.failureResultOf(bench.fetch(), UpstreamError).value
-            self.assertEqual(asked, error.retry_after)
-            self.assertEqual(1, len(bench.api.requests))
+            self.assertEqual((asked, 1), (error.retry_after, len(bench.api.requests)))
             self.assertEqual([], bench.clock.getDelayedCalls())
 
     def test_little_time(self) -> None:

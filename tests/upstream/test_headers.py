@@ -62,8 +62,7 @@ class HeadersTests(SynchronousTestCase):
             (b"x" * 65, ""),
             (b"<b>", ""),
         ):
-            found = request_id(Headers({b"X-Request-Id": [value]}))
-            self.assertEqual(expected, found)
+            self.assertEqual(expected, request_id(Headers({b"X-Request-Id": [value]})))
         self.assertEqual("", request_id(Headers()))
 
     def test_date(self) -> None:

@@ -114,8 +114,7 @@ class LookTests(SynchronousTestCase):
         )
         book = logbook(self)
         account.startService()
-        self.assertEqual([], book.lines())
-        self.assertEqual(1.0, registry.get_sample_value(READABLE))
+        self.assertEqual(([], 1.0), (book.lines(), registry.get_sample_value(READABLE)))
 
         def logged() -> list[str]:
             reactor.advance(RELOAD_INTERVAL)

@@ -95,8 +95,7 @@ class WithheldTests(ServedTestCase):
         self.successResultOf(before.stopService())
         self.watched.clock.advance(before.clock.seconds())
         self.watched.silent.add(CURRENT_USER)
-        adopting = self.watched.begin_with(before)
-        self.successResultOf(Deferred.fromCoroutine(adopting))
+        self.successResultOf(Deferred.fromCoroutine(self.watched.begin_with(before)))
         self.watched.start(2)
         known = before.inventory.peers or ()
         self.assertLess(len(known), len(self.peers or ()))
@@ -115,8 +114,7 @@ class WithheldTests(ServedTestCase):
         for found in (document["peers"], account["peers"], account["groups"]):
             self.assertIsNone(found)
         [state] = [r["state"] for r in account["resources"] if r["resource"] == "peers"]
-        self.assertEqual("restricted", state)
-        self.assertEqual("warning", account["verdict"])
+        self.assertEqual(("restricted", "warning"), (state, account["verdict"]))
         self.assertIn("in part, without the peers", account["text"])
         self.assertEqual(["peers"], account["unchecked"])
 

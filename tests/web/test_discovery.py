@@ -142,9 +142,7 @@ def asked(text: str, others: tuple[str, ...] = ()) -> Query:
 
 class QueryTests(SynchronousTestCase):
     def refusal(self, text: str, others: tuple[str, ...] = ()) -> str:
-        with self.assertRaises(ValueError) as caught:
-            asked(text, others)
-        return str(caught.exception)
+        return str(self.assertRaises(ValueError, asked, text, others))
 
     def test_all(self) -> None:
         """A port alone means all peers by IPv4; ports and groups may repeat."""

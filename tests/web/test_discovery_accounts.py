@@ -160,8 +160,7 @@ class TargetsTests(AccountsTestCase):
     def test_metrics_path(self) -> None:
         """A metrics path other than the default is a label."""
         context = Watched(metrics_path="/a/b").context
-        accounts = {"acme": self.acme}
-        self.tree = Knowing(several(accounts, context), ALL_ACCOUNTS)
+        self.tree = Knowing(several({"acme": self.acme}, context), ALL_ACCOUNTS)
         [found] = json.loads(self.text("/sd/accounts"))
         self.assertEqual("/a/b", found["labels"]["__metrics_path__"])
         self.assertRegex(self.text("/a/b?account=acme"), PEERS)

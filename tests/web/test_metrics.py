@@ -46,8 +46,7 @@ class MetricsTestCase(ServedTestCase):
         context = site_context(self.clock)
         self.process = context.process
         self.tree = Resource()
-        page = Metrics({"": network}, context)
-        self.tree.putChild(b"metrics", page)
+        self.tree.putChild(b"metrics", Metrics({"": network}, context))
 
 
 class MetricsTests(MetricsTestCase):

@@ -89,8 +89,7 @@ class TableTests(SynchronousTestCase):
         table = make_table(NETWORK)
         laptop, server = json_rows(table)
         self.assertEqual(["All", "servers"], server["groups"])
-        self.assertEqual("u1", laptop["user_id"])
-        self.assertEqual("Debian 12", laptop["os"])
+        self.assertEqual(("u1", "Debian 12"), (laptop["user_id"], laptop["os"]))
         self.assertEqual(list(LOOKUP_COLUMNS), list(laptop))
         for row, line in zip((laptop, server), csv_rows(table), strict=True):
             self.assertEqual(list(row), list(line))

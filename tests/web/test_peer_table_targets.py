@@ -134,8 +134,7 @@ class LabelTests(SynchronousTestCase):
             (frozenset({"hostname", "city"}), home),
             (frozenset({"email"}), {}),
         ):
-            inventory = known([EVERYTHING], self.groups, personal=kinds)
-            [(_, labels)] = listed(inventory)
+            [(_, labels)] = listed(known([EVERYTHING], self.groups, personal=kinds))
             self.assertEqual({**ALL_LABELS, **allowed}, labels)
         peer = Peer(id="p", ip="100.64.0.1", connection_ip="<nil>")
         [(_, labels)] = listed(known([peer], personal=frozenset(PERSONAL)))

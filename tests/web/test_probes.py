@@ -125,8 +125,7 @@ class GroupTests(ServedTestCase):
         self.watched.bodies["api/peers"] = b'[{"id":"p"}]'
         self.watched.start()
         _, found = self.ready("group=g")
-        self.assertEqual(1, len(found["groups"]))
-        self.assertEqual(1, len(found["reasons"]))
+        self.assertEqual((1, 1), (len(found["groups"]), len(found["reasons"])))
         [account] = json.loads(self.request("/status.json")[2])["accounts"]
         self.assertEqual(["servers"], [group["name"] for group in account["groups"]])
 

@@ -327,8 +327,7 @@ class StatusTests(ServedTestCase):
         self.assertIn("any response is good", text)
         self.assertNotIn("does not have this path", text)
         self.assertIn("does not answer", text)
-        calls = self.rows("Newest requests")
-        self.assertEqual("no response", calls["/api/peers"][0])
+        self.assertEqual("no response", self.rows("Newest requests")["/api/peers"][0])
         self.assertIn('class="state critical">no response<', self.page())
         self.assertIn('class="state unknown">404<', self.page())
 

@@ -58,8 +58,7 @@ class SectionTests(ServedTestCase):
         self.assertEqual(50, markup.count("<li>"))
         self.assertIn("Network 49<", markup)
         self.assertIn('<a href="findings">All findings</a>', markup)
-        acme = self.markup(many, "acme")
-        self.assertIn('<a href="findings?account=acme">', acme)
+        self.assertIn('<a href="findings?account=acme">', self.markup(many, "acme"))
 
     def test_infos(self) -> None:
         """The folded section has the number of the headline, not that of the lines."""
