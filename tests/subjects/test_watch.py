@@ -14,7 +14,6 @@ from api_exporter.netbird.records import Group, Member, Peer, User
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.subjects import watch
 from api_exporter.subjects.agent_network.resources import AgentProvider, AgentSettings
-from api_exporter.subjects.networks import Network, NetworkResource
 from api_exporter.subjects.policies import Policy, PostureCheck
 from api_exporter.subjects.reverse_proxy import ProxyCluster
 from api_exporter.subjects.routes import Route
@@ -220,18 +219,21 @@ class AttentionTests(SynchronousTestCase):
         self.assertEqual(31, found.omitted["NetBirdSetupKeyExpiresSoon"])
 
     def test_long_ids(self) -> None:
-        """Findings whose labels are equal after cutting have one series."""
-        network = Network(id="n" * 4096, resources=("a", "b"))
-        resources = tuple(
-            NetworkResource(id=id_, name="web", enabled=True) for id_ in "ab"
+        """Findings whose labels are equal after cutting have one series, the latest."""
+        ids, network = "abc", "n" * 4096
+        peers = tuple(
+            Peer(id=id_, last_seen=at(-seconds))
+            for id_, seconds in zip(ids, (60, 30, 90), strict=True)
         )
-        known = inventory_of(peers=(), groups=(), network_routers=())
-        known = known.replacing("networks", (network,))
-        self.known = known.replacing("network_resources", resources)
-        found, name = self.look("peers"), "NetBirdResourceUnreachable"
-        ids = [id_ for of, _, _, id_, _ in found.series if of == name]
-        self.assertEqual(["n" * 4093 + "…"], ids)
-        self.assertEqual({name: 1}, found.omitted)
+        routes = tuple(
+            Route(id=id_, network_id=network + id_, enabled=True, peer=id_)
+            for id_ in ids
+        )
+        self.known = inventory_of(peers=peers, groups=(), routes=routes)
+        found = self.look("peers")
+        [((name, _, _, id_, _), since)] = found.series.items()
+        self.assertEqual((network[3:] + "…", NOW - 30), (id_, since))
+        self.assertEqual({name: 2}, found.omitted)
 
     def test_found_at(self) -> None:
         """A finding without a time has that at which it was first found."""
