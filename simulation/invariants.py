@@ -509,6 +509,8 @@ class Checker:
                 busy_at = self._busy_at.get((account, name == PEERS), 0.0)
                 idle = now - max(known.recovered_at, busy_at)
                 requested = name not in _DELAYED and standing.supported is not False
+                if known.network.is_held_back(RESOURCE_BY_NAME[name]):
+                    requested = False  # too many paths were refused
                 wait = standing.period
                 if not standing.records:
                     wait *= RESOURCE_BY_NAME[name].idle_periods
