@@ -164,7 +164,7 @@ _RESOURCE_GAUGES: tuple[
     (
         "api_exporter_resource_supported",
         "Whether the NetBird API offers all of the resource to this token (1 = yes, 0 ="
-        " no)",
+        " no, or no object needs it)",
         lambda s: s.supported,
     ),
     (
