@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from prometheus_client import CollectorRegistry
 from twisted.internet.posixbase import PosixReactorBase
@@ -54,18 +54,17 @@ class LogFactory:
         periods: Mapping[str, float],
     ) -> dict[str, Log]:
         """Return the logs of an account, by the resource that they request."""
-        common: dict[str, Any] = {
-            "account": settings.name,
-            "personal": settings.expose_personal_data,
-            "compute": self.compute,
-            "log": log,
-            "now": self.now,
-        }
         logs: dict[str, Log] = {}
         if (file := settings.events_file) is not None:
-            sink = self._sink(AuditCursor(), file, settings.events_cursor)
-            events = EventsTelemetry(registry)
-            logs[AUDIT_EVENTS.name] = Journal(sink=sink, telemetry=events, **common)
+            logs[AUDIT_EVENTS.name] = Journal(
+                sink=self._sink(AuditCursor(), file, settings.events_cursor),
+                telemetry=EventsTelemetry(registry),
+                account=settings.name,
+                personal=settings.expose_personal_data,
+                compute=self.compute,
+                log=log,
+                now=self.now,
+            )
         if settings.reads_access_log:
             file = settings.access_log_file
             if file is not None:
@@ -79,7 +78,11 @@ class LogFactory:
                 telemetry=rows,
                 period=periods[ACCESS_LOG],
                 clock=self.reactor,
-                **common,
+                account=settings.name,
+                personal=settings.expose_personal_data,
+                compute=self.compute,
+                log=log,
+                now=self.now,
             )
         return logs
 
