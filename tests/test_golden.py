@@ -15,14 +15,6 @@ from tests.collectors.samples import page, parsed
 from tests.golden import FOLDER, pages
 
 
-def shape(text: str) -> dict[str, set[str]]:
-    """Return the label names of each family's samples: one set for a correct page."""
-    return {
-        family.name: {" ".join(sample.labels) for sample in family.samples}
-        for family in text_string_to_metric_families(text)
-    }
-
-
 class GoldenTests(SynchronousTestCase):
     def test_bytes(self) -> None:
         """The pages are those in tests/golden (`python -m tests.golden` rewrites)."""
@@ -33,9 +25,10 @@ class GoldenTests(SynchronousTestCase):
     def test_contract(self) -> None:
         """Every family has its labels, in their order, on every sample."""
         for personal in (False, True):
-            found = shape(page(inventory(personal=personal)))
-            for name, labels in found.items():
-                self.assertEqual(1, len(labels), name)
+            text = page(inventory(personal=personal))
+            for family in text_string_to_metric_families(text):
+                labels = {" ".join(sample.labels) for sample in family.samples}
+                self.assertEqual(1, len(labels), family.name)
 
     def test_formats(self) -> None:
         """Both formats have the same gauges, each explained once."""

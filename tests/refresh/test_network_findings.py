@@ -25,17 +25,10 @@ BROKEN = UpstreamError("http_5xx", "500")
 
 
 class Working(AccountNetwork):
-    """An exporter with its usual intervals, and the account of an administrator.
+    """An exporter with its usual intervals, and the account of an administrator."""
 
-    Args:
-        then: the account after the first reading of a list.
-    """
-
-    def __init__(
-        self, world: World, then: tuple[str, World] | None = None, seconds: int = 60
-    ) -> None:
+    def __init__(self, world: World) -> None:
         self.world = world
-        self.then = then
         self.sent: list[tuple[float, str]] = []
         self.told: set[FindingKey] = set()
         self.counts: list[Mapping[str, int]] = []
@@ -49,7 +42,7 @@ class Working(AccountNetwork):
             registry=CollectorRegistry(),
         )
         self.startService()
-        self.advance(seconds)
+        self.advance(60)
 
     def fetch(self, path: str, _patience: float = 0) -> Deferred[ResponseBody]:
         name = PATHS.get(path.partition("?")[0], "")
@@ -57,10 +50,7 @@ class Working(AccountNetwork):
         self.counts.append({**self.attention.found.counts})
         if name in self.odd:
             return self.odd[name]
-        answer = ResponseBody(body(self.world, name))
-        if self.then is not None and self.then[0] == name:
-            self.world, self.then = self.then[1], None
-        return succeed(answer)
+        return succeed(ResponseBody(body(self.world, name)))
 
     def advance(self, seconds: float) -> None:
         """Advance the clock in steps of a second, and run all that is due."""
@@ -98,22 +88,6 @@ def peer(id_: str, *, connected: bool = True) -> Record:
     return {"id": id_, "name": id_, "connected": connected, "last_seen": seen}
 
 
-def group(id_: str, *peers: str, resources: int = 0) -> Record:
-    members = [{"id": one, "name": one} for one in peers]
-    counts = {"peers_count": len(peers), "resources_count": resources}
-    return {"id": id_, "name": id_, "issued": "api", "peers": members, **counts}
-
-
-OFFICE: World = {
-    "networks": [{"id": "n", "name": "office", "routers": ["r"], "resources": ["s"]}],
-    "network_resources": [{"id": "s", "name": "s", "type": "host", "enabled": True}],
-}
-
-
-def router(**via: object) -> Record:
-    return {"id": "r", "metric": 9, "enabled": True, **via}
-
-
 class AdministratorTests(SynchronousTestCase):
     def follow(self, worlds: list[World], step: float) -> None:
         """Only findings that were true at some instant are reported, in the end all."""
@@ -136,106 +110,16 @@ class AdministratorTests(SynchronousTestCase):
         self.follow([*reversed(WORLDS)], 1)
 
 
-class MomentTests(SynchronousTestCase):
-    """Findings of version 1.0.0 that were not true at any instant."""
-
-    def test_enrolled_between(self) -> None:
-        """A peer enrols between the first readings of the peers and of the groups."""
-        lists = OFFICE | {"network_routers": [router(peer_groups=["g"])]}
-        before = some(peers=[peer("p")], groups=[group("g", "p")], **lists)
-        after = some(
-            peers=[peer("p", connected=False), peer("q")],
-            groups=[group("g", "q")],
-            **lists,
-        )
-        self.assertEqual(set(), truth(before))
-        self.assertEqual(set(), truth(after))
-        for name in (
-            "peers",
-            "groups",
-            "network_resources",
-            "networks",
-            "network_routers",
-        ):
-            working = Working(before, then=(name, after), seconds=400)
-            self.assertEqual(set(), working.told, name)
-
-    def test_resource_moves(self) -> None:
-        """A resource moves to another group after the policy."""
-        worlds = [
-            some(groups=[group("a", resources=a), *b], policies=[policy(side)])
-            for a, b, side in (
-                (1, [], "a"),
-                (1, [group("b")], "a"),
-                (1, [group("b", resources=1)], "a"),
-                (1, [group("b", resources=1)], "b"),
-                (0, [group("b", resources=1)], "b"),
-            )
-        ]
-        for first in range(1, len(worlds)):
-            for name in ("groups", "policies"):
-                working = Working(worlds[0])
-                working.world, working.then = worlds[first - 1], (name, worlds[first])
-                working.advance(700)
-                for world in worlds[first:]:
-                    working.world = world
-                    working.advance(2)
-                working.advance(700)
-                self.assertEqual(set(), working.told)
-
-    def test_check_and_policy(self) -> None:
-        """A posture check is created, and the policy that uses it at once."""
-        check: Record = {"id": "c", "name": "c", "checks": {}}
-        rich = some(
-            peers=[peer("p")],
-            groups=[group("g", "p")],
-            posture_checks=[check],
-            policies=[policy("g", "c")],
-        )
-        poor = {**rich, "posture_checks": [], "policies": [policy("g")]}
-        for before, after in ((poor, rich), (rich, poor)):
-            for name in ("posture_checks", "policies", "groups"):
-                working = Working(before, then=(name, after), seconds=1300)
-                self.assertEqual(set(), working.told, name)
-                working = Working(before, seconds=60)
-                working.then = (name, after)
-                working.advance(1300)
-                self.assertEqual(set(), working.told, name)
-
-    def test_router_moves(self) -> None:
-        """The router moves to another peer, then the first one is switched off."""
-        peers = [peer("p"), peer("q")]
-        before = some(peers=peers, network_routers=[router(peer="p")], **OFFICE)
-        after = {
-            **before,
-            "peers": [peer("p", connected=False), peer("q")],
-            "network_routers": [router(peer="q")],
-        }
-        working = Working(before)
-        working.advance(25)
-        working.world = after
-        working.advance(400)
-        self.assertEqual(set(), working.told)
-
-
-def policy(side: str, *checks: str) -> Record:
-    sides = [{"id": side, "name": side}]
-    rule = {"id": "r", "enabled": True, "sources": sides, "destinations": sides}
-    return {
-        "id": "o",
-        "name": "o",
-        "enabled": True,
-        "rules": [rule],
-        "source_posture_checks": list(checks),
-    }
-
-
 def routed(*, connected: bool) -> World:
+    """Return an account with a network whose only routing peer is connected or not."""
+    members = [{"id": "p", "name": "p"}]
+    network = {"id": "n", "name": "office", "routers": ["r"], "resources": ["s"]}
     return some(
         peers=[peer("p", connected=connected), *map(peer, "abcdefgh")],
-        groups=[group("g", "p")],
-        network_routers=[router(peer_groups=["g"])],
-        **OFFICE,
+        groups=[{"id": "g", "name": "g", "peers": members, "peers_count": 1}],
+        networks=[network],
+        network_routers=[{"id": "r", "enabled": True, "peer_groups": ["g"]}],
+        network_resources=[{"id": "s", "name": "s", "type": "host", "enabled": True}],
     )
 
 

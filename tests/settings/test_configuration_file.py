@@ -273,18 +273,15 @@ class AgreementTests(SynchronousTestCase):
     def setUp(self) -> None:
         self.path = Path(self.mktemp())
 
-    def assert_agreed(self, lines: dict[str, str]) -> None:
-        """Fail unless the exporter and all shells read every line alike."""
-        read = dict(map(assignment, lines.values()))
-        self.path.write_bytes("".join(f"{x}\n" for x in lines.values()).encode())
-        for shell in SHELLS:
-            self.assertEqual(read, by_shell(shell, self.path), (shell, lines))
-
     @settings(deadline=None, max_examples=tries(90))
     @given(st.lists(VALUES, max_size=30), st.sampled_from(("", "export ")))
     def test_any(self, values: list[str], before: str) -> None:
         """A shell reads every accepted value like the exporter, with `export` too."""
-        self.assert_agreed(accepted(values, before))
+        lines = accepted(values, before)
+        read = dict(map(assignment, lines.values()))
+        self.path.write_bytes("".join(f"{x}\n" for x in lines.values()).encode())
+        for shell in SHELLS:
+            self.assertEqual(read, by_shell(shell, self.path), (shell, lines))
 
     def test_white_space(self) -> None:
         """White space that a shell does not know ends no line and no value."""
