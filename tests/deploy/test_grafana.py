@@ -182,6 +182,27 @@ class FigureTests(SynchronousTestCase):
         }
         self.check({"two versions": (samples, wanted)})
 
+    def test_routes(self) -> None:
+        """Routes to one destination replace each other; of several the worst counts."""
+        query = board_query(NETWORK, "Networks and routes")
+        situations = {}
+        for name, networks, value in (
+            ("two destinations", "ab", 0),
+            ("one destination", "aa", 1),
+            ("one route", "a", 2),
+        ):
+            samples: Series = {}
+            for number, network in enumerate(networks):
+                of = f'{target()},network_id="office",route_id="{number}"'
+                routing = "netbird_api_route_routing_peers"
+                samples |= {
+                    f'netbird_api_route_info{{{of},network="{network}"}}': 1,
+                    f"{routing}{{{of}}}": 1,
+                    f"{routing}_connected{{{of}}}": 1 - number,
+                }
+            situations[name] = samples, {f"sum({query})": value}
+        self.check(situations)
+
     def test_unknown(self) -> None:
         """Networks are not all right while their peers are unknown. A login may expire
         while the account's settings are unknown. Routes are shown without networks.
@@ -198,6 +219,7 @@ class FigureTests(SynchronousTestCase):
         one, none = ({f"netbird_api_networks{{{target()}}}": n} for n in (1.0, 0.0))
         route = f'{target()},route_id="r",network_id="office"'
         routes = {
+            f"netbird_api_route_info{{{route}}}": 1.0,
             f"netbird_api_route_routing_peers{{{route}}}": 1.0,
             f"netbird_api_route_routing_peers_connected{{{route}}}": 0.0,
         }

@@ -49,22 +49,33 @@ _WITH_RESOURCES = (
 )
 
 
-def _routing(kind: str, *shown: str, only: str = "") -> str:
+def _routing(connected: str, peers: str) -> str:
     """Return 2 if several routing peers are connected, or the only one; 1 if one of
     several is; 0 if none is.
     """
-    connected = of(f"netbird_api_{kind}_routing_peers_connected")
-    peers = of(f"netbird_api_{kind}_routing_peers")
-    return one(
+    return (
         f"(clamp_max({connected}, 2) + ({connected} == bool 1) * ({peers} == bool 1))"
-        f" {only}",
-        *shown,
+    )
+
+
+def _by_destination(peers: str) -> str:
+    """Return the routing peers of routes that replace each other."""
+    info = of("netbird_api_route_info")
+    return (
+        f"sum by ({TARGET}, network_id, network)"
+        f" ({of(peers)} * on ({TARGET}, route_id) group_left (network) {info})"
     )
 
 
 _ROUTING = of("netbird_api_network_routing_peers_connected")
 
-_NETWORKS = one(f"{_ROUTING} {_WITH_RESOURCES}", "network_id", "network")
+
+def _of_each(expression: str) -> str:
+    """Return the value of one exporter for each network, or destination of routes."""
+    return one(expression, "network_id", "network")
+
+
+_NETWORKS = _of_each(f"{_ROUTING} {_WITH_RESOURCES}")
 
 _KNOWN = f"""\
 {of("netbird_api_networks")} == 0
@@ -184,10 +195,16 @@ def _causes() -> list[Json]:
 
 
 def _course() -> list[Json]:
-    routes = label(
-        _routing("route", "network_id"), "network", "route $1", "network_id", "(.*)"
+    routes = _routing(
+        _by_destination("netbird_api_route_routing_peers_connected"),
+        _by_destination("netbird_api_route_routing_peers"),
     )
-    networks = _routing("network", "network_id", "network", only=_WITH_RESOURCES)
+    worst = f"min by (cluster, account, network_id) ({_of_each(routes)})"
+    routes = label(worst, "network", "route $1", "network_id", "(.*)")
+    networks = _of_each(
+        f"{_routing(_ROUTING, of('netbird_api_network_routing_peers'))}"
+        f" {_WITH_RESOURCES}"
+    )
     both = any_of(networks, routes)
     shown = f"2 + ({total(of('netbird_api_networks'))} <= bool {_ROWS} or vector(1))"
     return [
