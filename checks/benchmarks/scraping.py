@@ -1,6 +1,7 @@
 """The cost of a scrape, compared with servers that only send the same bytes."""
 
 import gzip
+import math
 import statistics
 import time
 from collections.abc import Callable
@@ -54,7 +55,7 @@ class Scrapes(Struct):
 def percentile(values: list[float], share: float) -> float:
     """Return the value of the nearest rank; of few values, the largest."""
     ranked = sorted(values)
-    return ranked[min(len(ranked) - 1, int(share * len(ranked)))]
+    return ranked[max(0, math.ceil(share * len(ranked)) - 1)]
 
 
 def bodies(client: Client) -> dict[str, bytes]:

@@ -159,6 +159,7 @@ def report(refreshes: list[list[Stall]], delays: list[Stall]) -> None:
             f"longest {words}, p50, p99, p99.9, most:", *(f"{m:.1f} ms" for m in marks)
         )
     long = [stall for refresh in refreshes for stall in refresh if own(stall) > LATE]
+    print(f"later than {LATE * 1e3:.0f} ms without the machine: {len(long)}")
     for place, times in Counter(x for s in long for x in s.stacks).most_common(20):
         print(f"{times:5} {place}")
 
