@@ -115,7 +115,7 @@ FAMILIES = (
         route_routing_peers,
         lambda routing, route: routing[route.id].connected if route.enabled else None,
         needs=("groups", "peers"),
-        alert="0 is an outage of the route",
+        alert="0 on all routes to one destination: the destination is unreachable",
     ),
 )
 
