@@ -258,7 +258,8 @@ FAMILIES = (
         "reverse-proxies/services[].targets[].{enabled,access_action}, where mode is"
         " http",
         lambda service: len(open_paths(service)) if service.mode == "http" else None,
-        alert="above 0: these paths are open to the internet",
+        alert="above 0 for an enabled service that is not restricted: open to the"
+        " internet",
     ),
     SERVICE.each(
         "netbird_api_proxy_service_restricted",
