@@ -166,9 +166,9 @@ def install_signal_handlers(
 ) -> None:
     """Handle SIGTERM, SIGUSR1 and SIGHUP.
 
-    SIGTERM stops the program; SIGUSR1 begins a new log file. At a terminal, SIGHUP
-    means that the terminal was closed, and stops the program. Elsewhere SIGHUP reopens
-    the log file and reloads settings and files.
+    SIGTERM stops the program; SIGUSR1 begins a new log file, if there is one. At a
+    terminal, SIGHUP means that the terminal was closed, and stops the program.
+    Elsewhere SIGHUP reopens the log file and reloads settings and files.
     """
 
     def ignore_further_stops() -> None:
@@ -191,8 +191,8 @@ def install_signal_handlers(
     reactor.addSystemEventTrigger("before", "shutdown", ignore_further_stops)
     if not is_ignored:
         signal.signal(signal.SIGHUP, stop if at_terminal else reload_files)
-    if file is not None:
-        signal.signal(signal.SIGUSR1, lambda *_: reactor.callFromThread(file.renew))
+    renew = (lambda: None) if file is None else file.renew
+    signal.signal(signal.SIGUSR1, lambda *_: reactor.callFromThread(renew))
 
 
 def _reload(file: LogFile | None, reload: Callable[[], None]) -> None:

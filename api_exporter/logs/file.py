@@ -68,9 +68,8 @@ class CursorFile:
         except FileNotFoundError:
             return None
         except (ValueError, msgspec.MsgspecError) as error:
-            raise ValueError(
-                f"{self.path} does not contain a cursor: {error}"
-            ) from None
+            why = "remove it" if isinstance(error, msgspec.MsgspecError) else error
+            raise ValueError(f"{self.path} does not contain a cursor: {why}") from None
 
     def save(self, saved: Saved) -> None:
         """Replace the file atomically: a crash leaves the old or the new cursor."""

@@ -297,7 +297,7 @@ class CursorFileTests(FileTestCase):
         for text in ("x", "", "[]", '{"recent": 3}', "{}\n3\nx", "x" * 9_000_000):
             self.path.write_text(text)
             with self.assertRaisesRegex(
-                ValueError, "events.jsonl does not contain a cursor: "
+                ValueError, "events.jsonl does not contain a cursor: remove it"
             ):
                 CursorFile(self.path, AuditCursor).load()
 
