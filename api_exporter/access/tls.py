@@ -23,6 +23,7 @@ from api_exporter.access.web_config import (
     TlsConfig,
     WebConfig,
 )
+from api_exporter.serving.channel import host_of
 from api_exporter.settings.errors import ConfigurationError, quote_value
 
 NO_RENEGOTIATION = 1 << 30
@@ -72,8 +73,7 @@ class ConnectionCreator:
     ) -> SSL.Connection:
         def on_rejected(why: str) -> None:
             assert tlsProtocol.transport is not None  # it is in a handshake
-            peer = tlsProtocol.transport.getPeer()
-            self._on_rejected(str(getattr(peer, "host", "")), why)
+            self._on_rejected(host_of(tlsProtocol.transport.getPeer()), why)
 
         context = self._web().context
         assert context is not None  # a reload cannot switch TLS off

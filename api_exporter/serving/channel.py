@@ -36,8 +36,15 @@ _log = Logger("api_exporter.serving")  # Twisted logs with this module's name
 
 
 def client_host(request: http.Request) -> str:
-    """Return the client's address, "" for a client on this machine without one."""
-    return str(getattr(request.getClientAddress(), "host", ""))
+    return host_of(request.getClientAddress())
+
+
+def host_of(client: object) -> str:
+    """Return a client's address, "" for a client on this machine without one.
+
+    A socket of both families has an IPv4 address as `::ffff:10.0.0.1`.
+    """
+    return str(getattr(client, "host", "")).removeprefix("::ffff:")
 
 
 class BodilessRequest(Request):

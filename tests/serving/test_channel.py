@@ -4,6 +4,7 @@ import socket
 from typing import Any
 
 from OpenSSL import SSL
+from twisted.internet.address import IPv4Address, IPv6Address, UNIXAddress
 from twisted.internet.task import Clock
 from twisted.internet.tcp import Port, Server
 from twisted.internet.testing import MemoryReactor
@@ -12,6 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from twisted.web.resource import Resource
 from twisted.web.server import Request
 
+from api_exporter.serving.channel import host_of
 from api_exporter.serving.page import ReadOnlyPage
 from api_exporter.serving.site import REQUEST_TIMEOUT, BoundedSite
 from tests.authority import Authority
@@ -264,6 +266,16 @@ class RefusalTests(ChannelTestCase):
 
 
 class RequestTests(ChannelTestCase):
+    def test_client(self) -> None:
+        """A client's address is the same through a socket of both families."""
+        for client, shown in (
+            (IPv4Address("TCP", "10.0.0.1", 1), "10.0.0.1"),
+            (IPv6Address("TCP", "::ffff:10.0.0.1", 1), "10.0.0.1"),
+            (IPv6Address("TCP", "fd00::ffff:1", 1), "fd00::ffff:1"),
+            (UNIXAddress("/run/x.sock"), ""),
+        ):
+            self.assertEqual(shown, host_of(client))
+
     def test_absolute_form(self) -> None:
         """A request target may be a whole address, as for a proxy."""
         connection = self.connection()
