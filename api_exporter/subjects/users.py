@@ -111,10 +111,13 @@ def _tokens(inventory: Inventory) -> Iterable[Token]:
 def own_token(inventory: Inventory) -> AccessToken | None:
     """Return the exporter's token: the last used one of its user; None if unknown.
 
-    Each request of the exporter updates the time of its use.
+    Each request of the exporter updates the time of its use. Of tokens with one time,
+    the order of the list does not decide: it may change.
     """
     tokens = ACCESS_TOKENS.of(inventory) or ()
-    newest = max(tokens, key=lambda t: timestamp(t.last_used) or 0.0, default=None)
+    newest = max(
+        tokens, key=lambda t: (timestamp(t.last_used) or 0.0, t.id), default=None
+    )
     if newest is None or (len(tokens) > 1 and timestamp(newest.last_used) is None):
         return None
     return newest

@@ -99,7 +99,7 @@ def users(page: Page, known: Known, _settings: Settings) -> None:
         page.time("access_token_last_used", token, "last_used", **of)
     used = [one for one in tokens if instant(one, "last_used")]
     if own_tokens := tokens if len(tokens) == 1 else used:
-        token = max(own_tokens, key=lambda one: instant(one, "last_used") or 0)
+        token = max(own_tokens, key=lambda t: (instant(t, "last_used") or 0, t["id"]))
         of = {**own("token", token), "user_id": current}
         page.time(
             "api_exporter_access_token_expiration", token, "expiration_date", **of

@@ -82,10 +82,13 @@ class JoinedTests(ComparisonTestCase):
         self.check({"peers": peers, "accounts": []})
 
     def test_tokens(self) -> None:
-        """Tokens belong to the current user; the last used one is the exporter's."""
+        """Tokens belong to the current user; the last used one is the exporter's, of
+        several the one with the greatest id.
+        """
         tokens = products(expiration_date=SOME_TIMES, last_used=SOME_TIMES)
         users = [{"id": id_, "is_current": id_ > "a"} for id_ in "cab"]
-        self.check({"users": users, "access_tokens": tokens})
+        for listed in (tokens, tokens[::-1]):
+            self.check({"users": users, "access_tokens": listed})
         self.check({"users": users, "access_tokens": tokens[:1]})
 
     def test_members(self) -> None:
