@@ -44,10 +44,11 @@ class AccountTests(SynchronousTestCase):
         if "UPSTREAM_API_TOKEN_FILE" not in environ:
             environ["UPSTREAM_API_TOKEN"] = "secret"
         (checked,) = environment.read_settings(environ).accounts.values()
+        self.shared = SharedState([checked])
         return Account(
             checked,
             self.reactor,  # type: ignore[arg-type]
-            shared=SharedState([checked]),
+            shared=self.shared,
             registry=self.registry,
             now=self.reactor.seconds,
             jitter=lambda: 0.5,
@@ -121,8 +122,9 @@ class AccountTests(SynchronousTestCase):
                 self.assertIn(words, line)
 
     def test_attempts(self) -> None:
-        """An account's network counts the requests of its client."""
-        self.started(self.account())
+        """An account's network counts requests, and the server's refused paths."""
+        account = self.started(self.account())
+        self.assertIs(self.shared.refused_paths(URL), account.network.refused_paths)
         name, labels = "api_exporter_upstream_requests_total", {"code": "none"}
         self.assertIsNone(self.registry.get_sample_value(name, labels))
         self.reactor.advance(60)

@@ -75,7 +75,7 @@ class WeakRole(AccountNetwork):
         refused: the time and path of each refused request.
     """
 
-    def __init__(self, paths: RefusedPaths | None = None) -> None:
+    def __init__(self) -> None:
         self.clock: Clock = MovingClock()
         self.refused: list[tuple[float, str]] = []
         self.readable = {"api/peers"}
@@ -85,7 +85,6 @@ class WeakRole(AccountNetwork):
             plan=request_plan(tuple(c.name for c in COLLECTORS)),
             clocks=clocks_of(self.clock),
             registry=CollectorRegistry(),
-            refused_paths=paths,
         )
 
     async def answer(self, path: str, _: float) -> ResponseBody:
@@ -114,12 +113,3 @@ class WeakRoleTests(SynchronousTestCase):
         times = [at for at, _ in network.refused]
         for first, last in zip(times, times[MAX_REFUSED + 1 :], strict=False):
             self.assertGreaterEqual(last - first, 10.0)
-
-    def test_shared(self) -> None:
-        """Two accounts of one server share its bucket, and the same path fits twice."""
-        paths = RefusedPaths()
-        first, second = WeakRole(paths), WeakRole(paths)
-        second.clock = first.clock
-        first.startService()
-        second.startService()
-        self.assertEqual(MAX_REFUSED, len({*first.run(5), *second.run(5)}))
