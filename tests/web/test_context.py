@@ -145,6 +145,7 @@ class ListsTests(ListsTestCase):
         self.patch(context, "MAX_LIST_BYTES", 3 * int(rest.split()[0]))
         first.lose()
         clients = [self.slow(client) for client in (CLIENT, OTHER, OTHER)]
+        self.assertTrue(all(b" 200 OK" in one.heard() for one in clients))  # just fit
         expected = [[1], [0, 1]]
         for client, numbers in zip((OTHER, CLIENT), expected, strict=True):
             self.slow(client)
