@@ -136,7 +136,7 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
     """Report the expiry of keys in use, and reusable keys that are used up."""
     days, share = snapshot.thresholds.days, snapshot.thresholds.shares["setup_key_used"]
     for key in SETUP_KEYS.of(snapshot.inventory) or ():
-        if key.type != "reusable" or key.revoked:
+        if key.type != "reusable" or key.revoked or key.state == "revoked":
             continue
         used = timestamp(key.last_used)
         in_use = used is not None and snapshot.now - used < days["in_use"] * DAY

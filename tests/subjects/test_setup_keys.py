@@ -34,7 +34,7 @@ class SetupKeysExpiryTests(FindingsTestCase):
             {"expires": soon, "last_used": used, "type": "one-off"},
             {"expires": soon},
             {"expires": soon, "last_used": at(-7 * DAY)},
-            {"expires": soon, "last_used": used, "state": "revoked", "revoked": True},
+            {"expires": soon, "last_used": used, "state": "revoked"},
             {"expires": at(0), "last_used": used, "state": "expired", "revoked": True},
             {"last_used": used},
             # A new key with the dashboard's seven days.
