@@ -6,6 +6,7 @@ Supervisors run `--health` often, so it has to be quick; so is `--version`.
 import os
 import sys
 
+from api_exporter.output import write_line
 from api_exporter.settings.inherited import remove_harmful_variables
 
 
@@ -15,26 +16,15 @@ def main() -> None:
     if "--health" in sys.argv[1:]:
         from api_exporter.checking import health  # noqa: PLC0415
 
-        status = health.main(sys.argv[1:], os.environ)
-        drop_unwritten()
-        raise SystemExit(status)
+        raise SystemExit(health.main(sys.argv[1:], os.environ))
     if "--version" in sys.argv[1:]:
         from api_exporter.version import this_build  # noqa: PLC0415
 
-        sys.stdout.write(f"{this_build()}\n")
-        drop_unwritten()
+        write_line(str(this_build()))
         return
     from api_exporter import cli  # noqa: PLC0415
 
     cli.main()
-
-
-def drop_unwritten() -> None:
-    """Drop what standard output does not accept: Python would end with status 120."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def open_standard_streams() -> None:

@@ -51,11 +51,17 @@ class EntryTests(SynchronousTestCase):
 
     def test_broken_pipe(self) -> None:
         """The status does not depend on a reader of the line."""
-        for command, status in (("--version", None), ("--health", 2)):
+        for command, status, is_buffered in (
+            *(("--version", None, True), ("--version", None, False)),
+            *(("--health", 2, True), ("--health", 2, False)),
+        ):
             self.patch(sys, "argv", ["api-exporter", command, "--nonsense"])
             reader, writer = os.pipe()
             os.close(reader)
-            with open(writer, "w") as closed:
+            with (  # without a buffer as with PYTHONUNBUFFERED
+                open(writer, "wb", -1 if is_buffered else 0) as pipe,
+                io.TextIOWrapper(pipe, write_through=not is_buffered) as closed,
+            ):
                 self.patch(sys, "stdout", closed)
                 ended: object = None
                 try:

@@ -6,7 +6,6 @@ It imports neither Twisted nor other modules that are slow to import.
 import json
 import re
 import ssl
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -18,6 +17,7 @@ from threading import Thread
 from typing import NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
+from api_exporter.output import write_line
 from api_exporter.settings import configuration_file
 from api_exporter.settings.addresses import (
     DEFAULT_LISTEN_ADDRESS,
@@ -213,7 +213,7 @@ def _answer(request: Request) -> tuple[int, str]:
 
 def _print(status: int, line: str) -> int:
     line = re.sub(r"nbp_\w+", "nbp_…", line)  # a misplaced token
-    sys.stdout.write(f"{'CRITICAL' if status else 'OK'}: {line}\n")
+    write_line(f"{'CRITICAL' if status else 'OK'}: {line}")
     return status
 
 
