@@ -5,6 +5,7 @@ import re
 import sys
 from collections import Counter
 
+import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -21,6 +22,7 @@ from tests.deploy.queries import (
 )
 from tests.integration.programs import becomes, free_port, get, program, start, until
 from tests.logs.paging import START, row
+from tests.migrating import alerts as replaced
 from tests.subjects.test_demo import STANDING
 from tools.prometheus import KINDS
 
@@ -38,6 +40,8 @@ HEALTHY = {"exporter: Failures in 10 minutes, by reason", "exporter: Requests a 
 """Panels with a query that is empty as long as nothing fails or no limit is known."""
 
 ELSEWHERE = {
+    "api_exporter_account_up",
+    "api_exporter_audit_events_missed_created",
     "api_exporter_audit_events_missed_total",
     "api_exporter_audit_events_writable",
     "api_exporter_findings_omitted",
@@ -46,9 +50,9 @@ ELSEWHERE = {
     "api_exporter_token_readable",
     "api_exporter_web_config_last_reload_successful",
 }
-"""Metrics that the demo does not have: its token has no file, and it has neither TLS,
-authentication nor audit log, and knows no limit of requests. The shipped thresholds
-limit no refused logins."""
+"""Metrics that the demo does not have: it has one account, its token has no file. It has
+neither TLS, authentication nor audit log, and knows no limit of requests. The shipped
+thresholds limit no refused logins."""
 
 
 FINDING = "api_exporter_finding_since_timestamp_seconds"
@@ -142,6 +146,36 @@ class PromtoolTests(SynchronousTestCase):
         run(program("promtool"), "test", "rules", folder / "test.yml")
         for line in rules.read_text().splitlines():
             self.assertEqual("cluster," in line, "netbird_instance," in line, line)
+
+    def test_two_jobs(self) -> None:
+        """Two documented jobs of one exporter have the job's name that alerts need, and
+        share no collector. Those that a rule joins are in the same one.
+        """
+        [text] = blocks("prometheus.md", "yaml", "How many series")
+        first, second = yaml.safe_load(text)["scrape_configs"]
+        self.assertEqual("api-exporter", second["job_name"])
+        collected = first["params"]["collect[]"]
+        self.assertEqual(collected, second["params"]["exclude[]"])
+        self.assertLessEqual({"peers", "account"}, {*collected})
+
+    def test_replaced_alerts(self) -> None:
+        """No documented replacement of an alert fires for a list that is in time."""
+        name, labels = "api_exporter_resource", '{resource="instance_version"}'
+        series = {
+            f"{name}_last_success_timestamp_seconds{labels}": "0x60",
+            f"{name}_refresh_interval_seconds{labels}": "3600x60",
+            f"{name}_up{labels}": "1x60",
+        }
+        test = {
+            "interval": "1m",
+            "input_series": [{"series": s, "values": v} for s, v in series.items()],
+            "promql_expr_test": [
+                {"expr": expr, "eval_time": "50m"} for expr in replaced()
+            ],
+        }
+        file = new_folder(self) / "test.yml"
+        file.write_text(json.dumps({"tests": [test]}))
+        run(program("promtool"), "test", "rules", file)
 
     def test_alerts(self) -> None:
         """Promtool's tests pass: alerts fire when they should, and not before."""
