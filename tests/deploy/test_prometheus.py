@@ -50,7 +50,7 @@ ELSEWHERE = {
     "api_exporter_token_readable",
     "api_exporter_web_config_last_reload_successful",
 }
-"""Metrics that the demo does not have: it has one account, its token has no file. It has
+"""Metrics that the demo does not have: its only account has no token file. It has
 neither TLS, authentication nor audit log, and knows no limit of requests. The shipped
 thresholds limit no refused logins."""
 
