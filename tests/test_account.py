@@ -131,16 +131,20 @@ class AccountTests(SynchronousTestCase):
         self.assertLess(0, self.registry.get_sample_value(name, labels) or 0)
 
     def test_certificates(self) -> None:
-        """The server's certificate has its metric, and not the client's."""
+        """A known certificate has its metric, an unknown one has none."""
         account = self.account()
-        account.client.server_certificate = UpstreamCertificate("CN=x", 0.5, 1.5)
-        found = [
-            self.registry.get_sample_value(
-                f"api_exporter_{side}_certificate_expiration_timestamp_seconds"
-            )
-            for side in ("upstream", "client")
-        ]
-        self.assertEqual([1.5, None], found)
+        for known, ends in (
+            (None, [None, None]),
+            (UpstreamCertificate("CN=x", 0.5, 1.5), [1.5, None]),
+        ):
+            account.client.server_certificate = known
+            found = [
+                self.registry.get_sample_value(
+                    f"api_exporter_{side}_certificate_expiration_timestamp_seconds"
+                )
+                for side in ("upstream", "client")
+            ]
+            self.assertEqual(ends, found)
 
     def test_stop(self) -> None:
         """A stop waits half a second for NetBird, and five for a log."""

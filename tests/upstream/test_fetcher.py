@@ -130,6 +130,13 @@ class FetchTests(SynchronousTestCase):
             self.assertEqual(queries, bench.api.queries)
             self.assertEqual("api/peers", bench.seen[0].path)
 
+    def test_token_in_records(self) -> None:
+        """Records do not repeat the token, even if the server does."""
+        secret = 4 * SECRET
+        answer = says(200, b'["%b"]' % secret.encode())
+        bench = Bench(answer, token=lambda: Token(secret))
+        self.assertEqual(b'["<token>"]', self.successResultOf(bench.fetch()))
+
     def test_cookies(self) -> None:
         """A cookie is never sent back, even if its bytes are no text."""
 
