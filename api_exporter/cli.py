@@ -152,5 +152,7 @@ def _report(reactor: "PosixReactorBase", options: CommandOptions) -> Deferred[No
     from api_exporter.checking import report  # noqa: PLC0415
 
     for number in (signal.SIGINT, signal.SIGTERM):  # Twisted's handler ends with 0
-        reactor.callWhenRunning(signal.signal, number, signal.SIG_DFL)
+        is_ignored = signal.getsignal(number) is signal.SIG_IGN  # as by a shell's `&`
+        action = signal.SIG_IGN if is_ignored else signal.SIG_DFL
+        reactor.callWhenRunning(signal.signal, number, action)
     return Deferred.fromCoroutine(report.run(reactor, options))

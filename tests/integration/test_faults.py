@@ -73,14 +73,21 @@ class FaultTests(ExporterTestCase):
         self.assertNotIn("Traceback", running.said())
 
     def test_interrupted_check(self) -> None:
-        """A check that a signal ends has no status of success."""
-        silent = socket.create_server(("127.0.0.1", 0))
-        self.addCleanup(silent.close)
-        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        environ = self.reading(url, UPSTREAM_API_TOKEN=DEMO_TOKEN)
-        for option, number in (("--check", signal.SIGTERM), ("--once", signal.SIGINT)):
-            checking = start(self, [*self.exporter, option], self.directory, environ)
+        """A check that a signal ends has no status of success; one may be ignored."""
+        for before, option, number in (
+            ((), "--check", signal.SIGTERM),
+            ((), "--once", signal.SIGINT),
+            (("env", "--ignore-signal=INT"), "--check", signal.SIGTERM),
+        ):
+            silent = socket.create_server(("127.0.0.1", 0))
+            self.addCleanup(silent.close)
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+            environ = self.reading(url, UPSTREAM_API_TOKEN=DEMO_TOKEN)
+            command = [*before, *self.exporter, option]
+            checking = start(self, command, self.directory, environ)
             silent.accept()[0].close()
+            if before:
+                checking.process.send_signal(signal.SIGINT)
             self.assertEqual(-number, checking.stop(number)[0], checking.said())
 
 
