@@ -71,4 +71,4 @@ class AlertTests(SynchronousTestCase):
         found = MATCHING.findall(texts)
         self.assertGreater(len(found), 15)
         loose = [labels for labels in found if not labels.startswith(TARGET)]
-        self.assertEqual(["cluster, instance"] * 4, loose)
+        self.assertEqual(["cluster, account", *["cluster, instance"] * 4], loose)
