@@ -254,8 +254,8 @@ def register_finding_gauges(
         ),
         OwnFamily(
             "api_exporter_findings_omitted",
-            "Number of findings without a series, beyond 50 of a name or 500 of an"
-            " account (absent if all have one)",
+            "Number of findings without a series: above 50 of a name, above 500 of an"
+            " account, or with equal labels (absent if 0)",
             lambda: omitted() or None,
             ("finding",),
         ),
@@ -334,7 +334,7 @@ def _lines(metric: Metric, *, in_openmetrics: bool) -> Iterator[str]:
         yield metric.lines(in_openmetrics=in_openmetrics)
         return
     for sample in metric.samples:
-        if sample.name == f"{metric.name}_created" and not in_openmetrics:
+        if not in_openmetrics and sample.name == f"{metric.name}_created":
             continue
         pairs = dict(sorted(sample.labels.items()))
         label_text = labels(**pairs) if pairs else ""

@@ -200,10 +200,8 @@ class AccessLogTelemetry(Collector):
             labels=(*_SERVICE_LABELS, "reason"),
         )
         for id_, service in self._services.items():
-            service_labels, since = (
-                (id_, self._counted.get(id_, OTHER)),
-                service.created,
-            )
+            service_labels = id_, self._counted.get(id_, OTHER)
+            since = service.created
             for (protocol, code), count in service.requests.items():
                 requests.add_metric((*service_labels, protocol, code), count, since)
             for direction, size in service.bytes.items():
