@@ -139,7 +139,7 @@ boards: $(VENV)/dev
 dashboards: $(VENV)/dev
 	@$(BIN)/python -m checks.acceptance boards
 
-# Generate docs/metrics.md, docs/configuration.md, the manual page, the chart's README and the golden pages.
+# Generate the documents that are made from the code, the manual page, the chart's schema and the golden pages.
 docs: $(VENV)/dev
 	@$(BIN)/python -m tools.documents
 	@$(BIN)/python -m tests.golden

@@ -1,17 +1,13 @@
 """Texts that the Helm chart has of others: `python -m tools.chart` writes them.
 
-The schema names the settings and the alerts, the README the values. Both are committed;
-a test fails if one is stale. Rules, thresholds and dashboards are links, which Helm
-follows when it reads or packs the chart.
+The schema names the settings and the alerts. It is committed; a test fails if it is
+stale. Rules, thresholds and dashboards are links, which Helm follows when it reads or
+packs the chart.
 """
 
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
-import yaml
 
 from api_exporter.attention.thresholds import default_thresholds
 from api_exporter.netbird.records import CHOICES
@@ -25,11 +21,6 @@ CHART = ROOT / "deploy/helm/api-exporter"
 VALUES = CHART / "values.yaml"
 
 SCHEMA = CHART / "values.schema.json"
-
-README = CHART / "README.md"
-
-TABLE = "## Values\n"
-"""The title in the README above the generated part."""
 
 OWN = {
     *("ACCOUNTS_DIR", "LISTEN_ADDRESS", "SHARD", "THRESHOLDS_FILE", "WEB_CONFIG_FILE"),
@@ -88,54 +79,6 @@ def _property(setting: Setting) -> dict[str, object]:
     return {"$ref": f"#/$defs/{kind}", "description": setting.meaning}
 
 
-def values() -> list[tuple[str, str, str]]:
-    """Return key, default and meaning of each value; title, "", "" of a section."""
-    text = VALUES.read_text(encoding="utf-8")
-    return list(_rows(yaml.compose(text), "", text.splitlines()))
-
-
-def _rows(
-    node: yaml.Node | None, path: str, lines: list[str]
-) -> Iterator[tuple[str, str, str]]:
-    assert isinstance(node, yaml.MappingNode)
-    for key, value in node.value:
-        name = path + key.value
-        meaning = _comment(lines, key.start_mark.line)
-        below = (
-            list(_rows(value, f"{name}.", lines))
-            if isinstance(value, yaml.MappingNode)
-            else []
-        )
-        if any(comment for _, _, comment in below):
-            yield from ((k, v, comment or meaning) for k, v, comment in below)
-        else:
-            plain = yaml.safe_load(yaml.serialize(value))
-            yield name, json.dumps(plain, ensure_ascii=False), meaning
-
-
-def _comment(lines: list[str], number: int) -> str:
-    found: list[str] = []
-    while number and lines[number - 1].lstrip().startswith("# "):
-        number -= 1
-        found.insert(0, lines[number].lstrip()[2:])
-    return " ".join(found)
-
-
-def readme() -> str:
-    """Return the README with the current values. Equal ones share a row."""
-    head, mark, _ = README.read_text(encoding="utf-8").partition(TABLE)
-    names: dict[tuple[str, str], list[str]] = {}
-    for name, default, meaning in values():
-        names.setdefault((default, meaning), []).append(f"`{name}`")
-    rows = [
-        f"| {', '.join(same)} | `{default}` | {meaning} |".replace("<", "&lt;")
-        for (default, meaning), same in names.items()
-    ]
-    made = ["", "Made from `values.yaml` by `make docs`.", ""]
-    made += ["| key | default | meaning |", "| --- " * 3 + "|", *rows, ""]
-    return "\n".join([head + mark.rstrip(), *made])
-
-
 DASHBOARDS = sorted((ROOT / "deploy/grafana/dashboards").glob("*.json"))
 
 LINKS = {
@@ -146,12 +89,9 @@ LINKS = {
 in their place, and no links to folders.
 """
 
-FILES: dict[Path, Callable[[], str]] = {SCHEMA: schema, README: readme}
-
 if __name__ == "__main__":
     add_severities()
-    for path, made in FILES.items():
-        path.write_text(made(), encoding="utf-8")
+    SCHEMA.write_text(schema(), encoding="utf-8")
     for link, leads_to in LINKS.items():
         link.unlink(missing_ok=True)
         link.symlink_to(os.path.relpath(leads_to, link.parent))

@@ -3,6 +3,7 @@
 import json
 import re
 from base64 import b64decode
+from collections.abc import Iterator
 from typing import Any
 
 import yaml
@@ -12,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter._version import __version__
 from api_exporter.settings.definitions import SETTINGS
 from tests.deploy.addresses import addresses
-from tools.chart import CHART, FILES, LINKS, OWN, SCHEMA, VALUES, values
+from tools.chart import CHART, LINKS, OWN, SCHEMA, VALUES, schema
 from tools.prometheus import ROOT, THRESHOLDS
 
 TEMPLATES = "".join(
@@ -23,6 +24,38 @@ TEMPLATES = "".join(
 DEFAULTS: dict[str, Any] = yaml.safe_load(VALUES.read_text())
 
 
+def values() -> list[tuple[str, str]]:
+    """Return each value with the comment above it, or above its section."""
+    text = VALUES.read_text(encoding="utf-8")
+    return list(described(yaml.compose(text), "", text.splitlines()))
+
+
+def described(
+    node: yaml.Node | None, path: str, lines: list[str]
+) -> Iterator[tuple[str, str]]:
+    assert isinstance(node, yaml.MappingNode)
+    for key, value in node.value:
+        name = path + key.value
+        own = comment(lines, key.start_mark.line)
+        below = (
+            list(described(value, f"{name}.", lines))
+            if isinstance(value, yaml.MappingNode)
+            else []
+        )
+        if any(meaning for _, meaning in below):
+            yield from ((inner, meaning or own) for inner, meaning in below)
+        else:
+            yield name, own
+
+
+def comment(lines: list[str], number: int) -> str:
+    found: list[str] = []
+    while number and lines[number - 1].lstrip().startswith("# "):
+        number -= 1
+        found.insert(0, lines[number].lstrip()[2:])
+    return " ".join(found)
+
+
 class ChartTests(SynchronousTestCase):
     maxDiff = None
 
@@ -31,9 +64,7 @@ class ChartTests(SynchronousTestCase):
 
     def test_fresh(self) -> None:
         """Generated and shared files are up to date (`python -m tools.chart`)."""
-        for path, made in FILES.items():
-            written = path.read_text(encoding="utf-8")
-            self.assertEqual(made().split("\n"), written.split("\n"), path)
+        self.assertEqual(schema().split("\n"), SCHEMA.read_text().split("\n"))
         found = {path for path in (CHART / "files").rglob("*") if path.is_file()}
         self.assertEqual(set(LINKS), found)
         for link, leads_to in LINKS.items():
@@ -85,17 +116,17 @@ class ChartTests(SynchronousTestCase):
             self.assertEqual([], [*Draft202012Validator(schema).iter_errors(values)])
 
     def test_used(self) -> None:
-        """Each value is read by a template and described in the README."""
-        described = set()
-        for name, _, meaning in values():
-            described.add(name.split(".")[0])
+        """Each value is read by a template and has a comment."""
+        names = set()
+        for name, meaning in values():
+            names.add(name.split(".")[0])
             last = name.rpartition(".")[2]
             self.assertRegex(TEMPLATES, rf'\.{last}\b|"{last}"', name)
             self.assertRegex(meaning, r"[.:)`]$", name)
-        self.assertEqual(set(DEFAULTS), described)
-        names = (CHART / "templates/_names.tpl").read_text()
-        self.assertIn('| compact | join "/"', names)
-        self.assertNotIn("}}/{{", names)
+        self.assertEqual(set(DEFAULTS), names)
+        template = (CHART / "templates/_names.tpl").read_text()
+        self.assertIn('| compact | join "/"', template)
+        self.assertNotIn("}}/{{", template)
 
     def test_defaults(self) -> None:
         """The default image is the published one, without any privilege."""
@@ -113,5 +144,6 @@ class ChartTests(SynchronousTestCase):
         )
         self.assertTrue(DEFAULTS["podSecurityContext"]["runAsNonRoot"])
         address = f"oci://{addresses()['CHART']}"
-        for path in (CHART / "README.md", ROOT / "docs/install/helm.md"):
-            self.assertIn(f"helm install api-exporter {address}", path.read_text())
+        page = (ROOT / "docs/install/helm.md").read_text()
+        self.assertIn(f"helm install api-exporter {address}", page)
+        self.assertIn(address, (CHART / "README.md").read_text())
