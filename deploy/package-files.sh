@@ -27,7 +27,7 @@ install -D -m 644 "$deploy/systemd/sysusers.conf" "$tree/usr/lib/sysusers.d/api-
 install -d -m 750 "$tree/etc/api-exporter"
 
 # What an operator copies from.
-install -D -m 644 -t "$share" "$deploy/debian/config" "$deploy/api-exporter.env.example" \
+install -D -m 644 -t "$share" "$deploy/debian/config" \
     "$deploy/systemd/api-exporter.service.d/token.conf" \
     "$deploy/systemd/api-exporter.service.d/unix-socket.conf"
 # Without those that end in _test.yml.

@@ -11,7 +11,7 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.cli import CommandOptions, main
 from api_exporter.settings.definitions import SETTINGS
-from tools.documents import ROOT
+from api_exporter.settings.example import example_file
 
 
 class CommandOptionsTests(SynchronousTestCase):
@@ -58,9 +58,8 @@ class MainTests(SynchronousTestCase):
             self.assertNotIn(". ", line)
 
     def test_settings(self) -> None:
-        """`--settings` prints the example file."""
-        example = ROOT / "deploy/api-exporter.env.example"
-        self.assertEqual((None, example.read_text()), self.ended("--settings"))
+        """`--settings` prints the file with all settings."""
+        self.assertEqual((None, example_file()), self.ended("--settings"))
 
     def test_broken_pipe(self) -> None:
         """A reader that ends early is no error."""

@@ -20,7 +20,6 @@ from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.unknown import Unknown
 from api_exporter.ports import Attempt
 from api_exporter.settings.definitions import ACCOUNT_SETTINGS, LIVE_SETTINGS, SECTIONS
-from api_exporter.settings.example import example_file
 from api_exporter.settings.setting import Setting
 from api_exporter.subjects.table import COLLECTORS, FINDERS, RESOURCE_BY_NAME
 from api_exporter.telemetry.account import AccountTelemetry
@@ -327,7 +326,6 @@ DOCUMENTS: dict[str, Callable[[], str]] = {
     "docs/security.md": security,
     "docs/runbooks.md": runbooks,
     "deploy/debian/api-exporter.1": manual,
-    "deploy/api-exporter.env.example": example_file,
 }
 
 if __name__ == "__main__":

@@ -1,13 +1,11 @@
-"""The manual page, made from the options and settings, in roff's `man` macros."""
+"""The manual page, made from the options, in roff's `man` macros."""
 
 import re
 from collections.abc import Iterator
 from itertools import chain
 
 from api_exporter.cli import CommandOptions
-from api_exporter.settings.definitions import SECTIONS
 from api_exporter.settings.example import plain
-from api_exporter.settings.setting import Setting
 
 HEAD = """\
 .\\" Made from the code by `make docs`: change it there.
@@ -31,7 +29,8 @@ the lines that are needed are
 .B UPSTREAM_API_URL
 and
 .BR UPSTREAM_API_TOKEN .
-Then
+.B api\\-exporter \\-\\-settings
+prints all of them with their meanings and defaults. Then
 .PP
 .nf
 .RS
@@ -59,9 +58,7 @@ could not read the peers; waiting may mend it.
 .TP
 .B 2
 .B \\-\\-health
-found the exporter not well; with
-.B \\-\\-group
-0 to 3, as Nagios reads it.
+found the exporter not well.
 .PP
 With
 .BR \\-\\-check " " \\-\\-strict :
@@ -76,8 +73,8 @@ A setting or an option is wrong, which no waiting mends.
 Settings of the service: NAME=value lines and comments.
 .TP
 .I /usr/share/api\\-exporter/
-Of the Debian package: each setting with its default, the drop-in that makes the token a
-credential, rules and alerts for Prometheus, dashboards for Grafana.
+Of the Debian package: the drop-in that makes the token a credential, rules and alerts
+for Prometheus, dashboards for Grafana.
 .TP
 .I /usr/share/doc/api\\-exporter/
 Of the Debian package:
@@ -104,7 +101,7 @@ has all of it.
 
 
 def manual() -> str:
-    made = _synopsis(), [DESCRIPTION], _options(), _settings()
+    made = _synopsis(), [DESCRIPTION], _options()
     return "".join(chain([HEAD], *made, [TAIL]))
 
 
@@ -131,24 +128,6 @@ def _option(name: str, short: str | None, meaning: str, value: str = "") -> str:
     shown = ", ".join(f"\\fB{_text(x)}\\fR" for x in [*names, f"--{name}"])
     argument = f" \\fI{value}\\fR" if value else ""
     return f".TP\n{shown}{argument}\n{_text(meaning)}\n"
-
-
-def _settings() -> Iterator[str]:
-    yield (
-        ".SH SETTINGS\nA setting that is empty counts as not set. All mistakes are"
-        " reported at once,\nbefore anything is started.\n"
-    )
-    for title, settings in SECTIONS.items():
-        yield f".SS {_text(title)}\n"
-        for setting in settings:
-            yield f".TP\n.B {setting.name}\n{_text(setting.meaning)}\n.br\n"
-            yield f"Allowed: {_text(setting.allowed)}.{_default(setting)}\n"
-
-
-def _default(setting: Setting) -> str:
-    if setting.default is None:
-        return " Required."
-    return f" Default: {_text(setting.default)}." if setting.default else ""
 
 
 def _text(words: str) -> str:

@@ -25,7 +25,7 @@ docs=$tree/usr/share/doc/api-exporter
 # The program, with its times: Twisted goes by them. What is loaded and never run itself need not look as if it could.
 mkdir -p "$tree/usr/lib" "$tree/usr/bin"
 cp -a "$program" "$tree/usr/lib/api-exporter"
-rm -f "$tree"/usr/lib/api-exporter/LICENSE "$tree"/usr/lib/api-exporter/*.example
+rm -f "$tree/usr/lib/api-exporter/LICENSE"
 find "$tree/usr/lib/api-exporter" -type f -exec chmod 644 {} +
 chmod 755 "$tree/usr/lib/api-exporter/api-exporter"
 ln -s ../lib/api-exporter/api-exporter "$tree/usr/bin/api-exporter"

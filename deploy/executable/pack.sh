@@ -7,7 +7,7 @@ set -eu
 directory=$1 into=$2
 source=$(dirname "$0")/../..
 
-cp "$source/LICENSE" "$source/deploy/api-exporter.env.example" "$directory"
+cp "$source/LICENSE" "$directory"
 chmod -R u=rwX,go=rX "$directory"
 
 # Twisted keeps a list of what it finds in its plugins, and would write it where it may not:

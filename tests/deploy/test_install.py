@@ -11,6 +11,7 @@ from pathlib import Path
 from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from api_exporter.demo.server import DEMO_TOKEN
+from api_exporter.settings.example import example_file
 from tests.deploy.programs import DEPLOY, new_folder, run
 from tests.deploy.test_systemd import UNITS, values
 from tests.integration.programs import environment, program
@@ -91,9 +92,7 @@ class InstallTests(SynchronousTestCase):
         self.assertNotIn(".example/", unit.read_text())
         files = self.files()
         config = self.root / "etc/api-exporter/config"
-        self.assertEqual(
-            (DEPLOY / "api-exporter.env.example").read_text(), config.read_text()
-        )
+        self.assertEqual(example_file(), config.read_text())
         config.write_text("UPSTREAM_API_URL=https://kept.example\n")
         config.chmod(0o666)
         token = self.root / "etc/api-exporter/token"

@@ -1,4 +1,4 @@
-"""The example of the settings file, read by the exporter and by systemd."""
+"""The file that `--settings` prints, read by the exporter and by systemd."""
 
 import re
 import shlex
@@ -11,12 +11,11 @@ from api_exporter.settings.configuration_file import load_file
 from api_exporter.settings.definitions import SETTINGS
 from api_exporter.settings.environment import read_settings
 from api_exporter.settings.errors import ConfigurationError
+from api_exporter.settings.example import example_file
 from api_exporter.settings.token import Token
 from api_exporter.subjects.table import COLLECTORS
-from tests.deploy.programs import DEPLOY, new_folder, run
+from tests.deploy.programs import new_folder, run
 from tests.integration.programs import program
-
-EXAMPLE = DEPLOY / "api-exporter.env.example"
 
 GENERATOR = Path(
     "/usr/lib/systemd/user-environment-generators/30-systemd-environment-d-generator"
@@ -40,8 +39,9 @@ def loaded(environ: dict[str, str]) -> tuple[object, ...]:
 
 class EnvExampleTests(SynchronousTestCase):
     def setUp(self) -> None:
-        self.text = EXAMPLE.read_text()
-        self.all = Path(self.mktemp())
+        self.text = example_file()
+        self.example, self.all = Path(self.mktemp()), Path(self.mktemp())
+        self.example.write_text(self.text)
         everything = re.sub("^#([A-Z_]+=)", r"\1", self.text, flags=re.MULTILINE)
         self.all.write_text(everything)
 
@@ -61,16 +61,17 @@ class EnvExampleTests(SynchronousTestCase):
 
     def test_refused(self) -> None:
         """The example names no NetBird: the exporter does not start with it."""
-        error = self.assertRaises(ConfigurationError, read_settings, load_file(EXAMPLE))
+        environ = load_file(self.example)
+        error = self.assertRaises(ConfigurationError, read_settings, environ)
         named = [problem.partition(" is not set")[0] for problem in error.problems]
         self.assertEqual((REQUIRED, False), (named, error.retryable))
 
     def test_readers(self) -> None:
         """Systemd and --config read the same values; comments have the defaults."""
-        wanted = loaded(load_file(EXAMPLE))
+        wanted = loaded(load_file(self.example))
         self.assertEqual(tuple(FILLED_IN.values()), wanted[3:5])
         self.assertEqual(wanted, loaded(load_file(self.all)))
-        for file in (EXAMPLE, self.all):
+        for file in (self.example, self.all):
             self.assertEqual(wanted, self.by_systemd(file))
 
     def by_systemd(self, file: Path) -> tuple[object, ...]:
