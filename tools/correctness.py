@@ -106,11 +106,6 @@ def correctness() -> str:
             ),
             "## How it is tried\n",
             table(("way", "what it tries", "when", "result"), ways(found)),
-            "## Mistakes that no test notices\n",
-            table(
-                ("where", "mistake of people", "why it lives"),
-                survivors(found.get("survivors", {})),
-            ),
             REAL,
             f"{values - total(real, 'different'):,.0f} of {values:,.0f} values are"
             " equal.\n",
@@ -188,13 +183,6 @@ def ways(found: Results) -> Iterator[tuple[str, str, str, str]]:
         f"{total(fuzzed, 'executions'):,.0f} inputs in {total(fuzzed, 'minutes'):,.0f}"
         " minutes of a processor. It found two defects, both mended",
     )
-
-
-def survivors(found: Figures) -> Iterator[tuple[str, str, str]]:
-    """Yield the mistakes that no test and no check noticed."""
-    for name, of in sorted(found.items()):
-        place, _, change = name.partition(": ")
-        yield f"`{place}`", f"`{change}`", str(of["why"])
 
 
 def share(tried: Figures) -> str:
