@@ -86,18 +86,23 @@ class Payload(Struct, frozen=True):
 
 
 _MAX_WHOLE_BYTES = 256 * 1024
-"""Bytes up to which a text is compressed as a whole, once for all scrapes. That takes a
+"""Bytes up to which a text is taken as a whole. It is joined for each scrape: no
+account keeps its text twice. It is compressed once for all scrapes, which takes a
 millisecond; compressed in pieces, the text would be 50 % longer."""
 
 
 class JoinedPages(Struct, frozen=True, dict=True):
     """All pages at one instant, in the order of the collectors.
 
-    Each form is computed for the first scrape that needs it, once for all scrapes.
+    A form that is kept is computed for the first scrape that needs it.
     """
 
     pieces: tuple[Piece, ...]
     crc: int
+
+    @property
+    def is_small(self) -> bool:
+        return self.text_length <= _MAX_WHOLE_BYTES
 
     @cached_property
     def text_slices(self) -> tuple[bytes, ...]:
@@ -110,8 +115,8 @@ class JoinedPages(Struct, frozen=True, dict=True):
     @cached_property
     def deflated_slices(self) -> tuple[bytes, ...]:
         """The slices of a gzip member, without its end."""
-        if self.text_length <= _MAX_WHOLE_BYTES:
-            packed = [deflated(b"".join([p.text for p in self.pieces]))]
+        if self.is_small:
+            packed = [deflated(self._whole_text())]
         else:
             packed = [p.deflated for p in _merged(self.pieces)]
         start, *rest = packed
@@ -122,15 +127,19 @@ class JoinedPages(Struct, frozen=True, dict=True):
         return sum(map(len, self.deflated_slices))
 
     def plain(self, tail: Piece) -> Payload:
-        return Payload(
-            (*self.text_slices, tail.text), self.text_length + len(tail.text)
+        slices = (
+            _split_first([self._whole_text()]) if self.is_small else self.text_slices
         )
+        return Payload((*slices, tail.text), self.text_length + len(tail.text))
 
     def gzipped(self, tail: Piece) -> Payload:
         """Return one gzip member (RFC 1952): header, pieces, checksum, length."""
         size = (self.text_length + len(tail.text)) & 0xFFFFFFFF
         end = tail.deflated + struct.pack("<LL", tail.checksum_after(self.crc), size)
         return Payload((*self.deflated_slices, end), self.deflated_length + len(end))
+
+    def _whole_text(self) -> bytes:
+        return b"".join([p.text for p in self.pieces])
 
 
 def _merged(pieces: Iterable[Piece]) -> Iterator[Piece]:

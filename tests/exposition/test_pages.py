@@ -85,6 +85,14 @@ class PagesTests(SynchronousTestCase):
         self.assertLess(self.pages.whole().deflated_length, 1.5 * alone)
         self.assertEqual(lines.encode() * 3 + b"# EOF\n", self.text())
 
+    def test_small_text(self) -> None:
+        """A small text is joined for each scrape: only its pieces are kept."""
+        self.pages.publish("peers", page("x" * 30_000, "y" * 30_000))
+        whole = self.pages.whole()
+        first, second = whole.plain(TAIL), whole.plain(TAIL)
+        self.assertEqual(first, second)
+        self.assertIsNot(first.slices[0], second.slices[0])
+
     def test_short_pieces(self) -> None:
         """All pieces make one gzip member; long ones keep their compressed form."""
         texts = ["short 1\n", "x" * 32_768, "x" * 32_769, "long 1\n" * 50_000]
