@@ -21,8 +21,8 @@ from api_exporter.accounts import AccountSet
 from api_exporter.daemon import process as daemon_process
 from api_exporter.daemon.systemd import Notifier
 from api_exporter.daemon.threads import daemon_threads, install_name_resolver
+from api_exporter.formatting import with_noun
 from api_exporter.live import LiveSettings, ReadSettings
-from api_exporter.plurals import with_noun
 from api_exporter.ports import Compute, Jitter, Now
 from api_exporter.refresh.compute import SMALL_BYTES, SWITCH_INTERVAL, ComputeThread
 from api_exporter.refresh.network import AccountNetwork

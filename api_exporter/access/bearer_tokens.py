@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from api_exporter.access.reloading import ReadFile, unreadable
-from api_exporter.plurals import with_noun
+from api_exporter.formatting import with_noun
 from api_exporter.ports import ALL_ACCOUNTS, Accounts
 from api_exporter.settings.errors import ConfigurationError
 

@@ -14,7 +14,7 @@ from twisted.web.server import Request
 from api_exporter.access.bearer_tokens import Tokens, load_tokens
 from api_exporter.access.passwords import Compare, Passwords
 from api_exporter.access.reloading import ReadFile, Reloader
-from api_exporter.plurals import with_noun
+from api_exporter.formatting import with_noun
 from api_exporter.ports import ALL_ACCOUNTS, Accounts, Now
 from api_exporter.settings.addresses import EndpointDescription
 from api_exporter.settings.definitions import Settings

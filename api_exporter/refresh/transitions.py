@@ -10,8 +10,8 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from api_exporter.formatting import with_noun
 from api_exporter.netbird.resource_state import LastBody, NotRead, ResourceState
-from api_exporter.plurals import with_noun
 from api_exporter.ports import UpstreamError
 
 REPORT_PERIOD = 3600.0

@@ -5,6 +5,7 @@ from functools import partial
 
 from api_exporter.attention.finding import Finding, safe_line
 from api_exporter.exposition.text import timestamp
+from api_exporter.formatting import instant
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import PEERS
@@ -21,7 +22,6 @@ from api_exporter.report.document import (
     Numbers,
     ResourceEntry,
 )
-from api_exporter.report.formatting import instant
 from api_exporter.report.verdict import StateWord, Verdict
 from api_exporter.subjects.groups import GroupCount
 from api_exporter.subjects.table import RESOURCE_BY_NAME

@@ -11,9 +11,9 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 
 from api_exporter.attention.thresholds import SEVERITIES, Severity
+from api_exporter.formatting import instant
 from api_exporter.netbird.routing import Reach
 from api_exporter.ports import Reason
-from api_exporter.report.formatting import instant
 from api_exporter.report.verdict import StateWord, Verdict, VerdictWord, summary, worst
 
 Instant = Annotated[datetime, Meta(tz=True)]

@@ -5,13 +5,13 @@ from typing import Literal
 
 from msgspec import Struct
 
+from api_exporter import formatting
 from api_exporter.exposition.text import timestamp
+from api_exporter.formatting import with_noun
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import PEERS
-from api_exporter.plurals import with_noun
 from api_exporter.refresh.network import AccountNetwork
-from api_exporter.report import formatting
 from api_exporter.subjects.users import own_token
 from api_exporter.subjects.watch import FindingList
 from api_exporter.upstream.advice import advice

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import msgspec
 
 from api_exporter.attention.finding import Finding
+from api_exporter.formatting import day_or_time, long_duration
 from api_exporter.report.document import AccountEntry, FindingEntry
-from api_exporter.report.formatting import day_or_time, long_duration
 from api_exporter.report.verdict import Verdict, count_texts
 from api_exporter.subjects.watch import FindingList
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from api_exporter.plurals import with_noun
+from api_exporter.formatting import with_noun
 from api_exporter.settings.errors import ConfigurationError, mask_secrets, quote_value
 from api_exporter.settings.regular_file import read_regular_file
 

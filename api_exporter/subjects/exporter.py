@@ -10,10 +10,10 @@ from api_exporter.attention.finding import (
     safe_line,
 )
 from api_exporter.attention.thresholds import DAY, SOON
+from api_exporter.formatting import with_noun
 from api_exporter.netbird.bodies import DocumentDecoder
 from api_exporter.netbird.records import CurrentUser
 from api_exporter.netbird.resources import CURRENT_USER, PEERS, Resource
-from api_exporter.plurals import with_noun
 from api_exporter.subjects import Subject
 
 # No collector reads it.

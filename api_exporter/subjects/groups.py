@@ -13,12 +13,12 @@ from api_exporter.attention.finding import (
 )
 from api_exporter.collectors.rows import ObjectKind, id_and_name, once_each, or_unknown
 from api_exporter.exposition.text import count_by, labels, timestamp
+from api_exporter.formatting import with_noun
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.members import distinct, named
 from api_exporter.netbird.records import Group
 from api_exporter.netbird.resources import MINUTE, Resource
-from api_exporter.plurals import with_noun
 from api_exporter.subjects import Subject
 
 GROUPS = Resource(

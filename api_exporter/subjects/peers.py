@@ -16,11 +16,11 @@ from api_exporter.exposition.text import (
     labels,
     timestamp,
 )
+from api_exporter.formatting import with_noun
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import NO_FLAGS, Peer, personal_labels
 from api_exporter.netbird.resources import PEERS, Resource
-from api_exporter.plurals import with_noun
 from api_exporter.subjects import Subject
 
 NETWORK_PEERS = Resource(

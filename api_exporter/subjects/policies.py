@@ -16,6 +16,7 @@ from api_exporter.attention.finding import (
     safe_line,
 )
 from api_exporter.collectors.rows import ObjectKind, id_and_name
+from api_exporter.formatting import with_noun
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.inventory import Inventory, joined_once
 from api_exporter.netbird.members import PeerSets, count_below, distinct
@@ -27,7 +28,6 @@ from api_exporter.netbird.records import (
     TypedId,
 )
 from api_exporter.netbird.resources import Resource
-from api_exporter.plurals import with_noun
 from api_exporter.subjects import Subject
 
 

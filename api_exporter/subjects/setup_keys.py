@@ -8,10 +8,10 @@ from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapsho
 from api_exporter.attention.thresholds import DAY, SOON, Lifetime
 from api_exporter.collectors.rows import ObjectKind, distinct_count, id_and_name
 from api_exporter.exposition.text import timestamp
+from api_exporter.formatting import with_noun
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.records import Choice, Count, Instant, ShownText
 from api_exporter.netbird.resources import MINUTE, Resource
-from api_exporter.plurals import with_noun
 from api_exporter.subjects import Subject
 
 

@@ -10,9 +10,9 @@ from types import MappingProxyType
 
 from prometheus_client import CollectorRegistry, Histogram
 
+from api_exporter.formatting import with_noun
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import PEERS
-from api_exporter.plurals import with_noun
 from api_exporter.ports import Attempt
 from api_exporter.telemetry.gauges import (
     OwnFamily,

@@ -10,9 +10,9 @@ from itertools import chain
 import msgspec
 from twisted.web.server import Request
 
+from api_exporter.formatting import with_noun
 from api_exporter.netbird.resource_state import UNRELIABLE_PERIODS, ResourceState
 from api_exporter.netbird.resources import PEERS
-from api_exporter.plurals import with_noun
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.report.document import Document
 from api_exporter.serving.page import Answer, ReadOnlyPage

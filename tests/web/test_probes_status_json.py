@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api_exporter.collectors.collector import MetricFilter
+from api_exporter.formatting import instant
 from api_exporter.netbird.records import PERSONAL
 from api_exporter.ports import ALL_ACCOUNTS, UpstreamError
-from api_exporter.report.formatting import instant
 from tests.web.served import ServedTestCase
 from tests.web.test_discovery_accounts import Knowing, several
 from tests.web.watched import Watched, lost_routes

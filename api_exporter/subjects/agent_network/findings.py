@@ -12,7 +12,7 @@ from api_exporter.attention.finding import (
     list_names,
     safe_line,
 )
-from api_exporter.plurals import duration, with_noun
+from api_exporter.formatting import duration, with_noun
 from api_exporter.subjects.agent_network.consumption import (
     Limit,
     ListedIds,

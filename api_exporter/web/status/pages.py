@@ -14,12 +14,13 @@ from urllib.parse import urlencode, urlsplit
 
 from twisted.web.server import Request
 
+from api_exporter import formatting
 from api_exporter.attention.finding import Finding
+from api_exporter.formatting import plural
 from api_exporter.netbird.resources import PROBE_PATH
-from api_exporter.plurals import plural
 from api_exporter.ports import Attempt
 from api_exporter.refresh.network import AccountNetwork
-from api_exporter.report import formatting, verdict, words
+from api_exporter.report import verdict, words
 from api_exporter.report.document import AccountEntry, Document
 from api_exporter.report.verdict import VerdictWord
 from api_exporter.serving.page import error_line, forbid_other_sites

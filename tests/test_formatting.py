@@ -2,8 +2,8 @@
 
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.plurals import duration, with_noun
-from api_exporter.report import formatting
+from api_exporter import formatting
+from api_exporter.formatting import duration, with_noun
 from tests.web.watched import NOON
 
 

@@ -1,8 +1,28 @@
-"""Times as text; all times are in UTC."""
+"""Numbers and times as text; all times are in UTC."""
 
 from datetime import UTC, datetime
 
-from api_exporter.plurals import with_noun
+
+def with_noun(number: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 peer` or `1,234 peers`."""
+    return f"{number:,} {plural(number, noun)}"
+
+
+def plural(number: int, noun: str) -> str:
+    """Return the noun alone, such as `peers` for 0."""
+    return noun if number == 1 else f"{noun}s"
+
+
+_WHOLE_UNITS = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+
+
+def duration(seconds: int) -> str:
+    """Return the largest unit without a remainder, such as `1 day` or `90 minutes`."""
+    unit, length = next(
+        (unit, length) for unit, length in _WHOLE_UNITS if seconds % length == 0
+    )
+    return with_noun(seconds // length, unit)
+
 
 _UNITS = (
     ("year", "years", 365 * 86400),
