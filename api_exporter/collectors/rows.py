@@ -33,7 +33,6 @@ class MetricOptions(TypedDict, total=False):
     """Properties that few metrics have."""
 
     alert: str
-    of_peer: bool
     self_hosted: str
 
 
@@ -111,6 +110,7 @@ class ObjectKind(Generic[R]):
         needs: other resources without which there are no objects.
         keeps_lines: true for very many records, whose lines are copied while they are
             the same objects.
+        of_peer: true if each object is a peer's: PEER_DETAIL limits its series.
     """
 
     def __init__(
@@ -121,10 +121,12 @@ class ObjectKind(Generic[R]):
         find: Join[Iterable[R]] | None = None,
         needs: tuple[str, ...] = (),
         keeps_lines: bool = False,
+        of_peer: bool = False,
     ) -> None:
         self._needs = ((resource.name,) if resource else ()) + needs
         self._source = resource.source if resource else ""
         self._keeps_lines = keeps_lines
+        self._metric = partial(Metric, of_peer=of_peer)
         self.key = key
         self.find: Join[Iterable[R]] = find or (
             lambda inventory: (resource and resource.of(inventory)) or ()
@@ -144,7 +146,7 @@ class ObjectKind(Generic[R]):
             every, _ = known.objects(self)
             return Family(metric, make(every))
 
-        metric = Metric(name=name, help=description, source=source, **options)
+        metric = self._metric(name=name, help=description, source=source, **options)
         return Row(metric, self._needs, make_family)
 
     def total(self, name: str, description: str) -> Row:
@@ -173,6 +175,10 @@ class ObjectKind(Generic[R]):
         return self.samples(
             name, description, f"{self._source}.{field}", make, **options
         )
+
+    def count_enabled(self, name: str, nouns: str) -> Row:
+        description = f"Number of {nouns} by whether they are enabled"
+        return self.count_true_and_false(name, description, "enabled")
 
     def count(
         self,
@@ -265,7 +271,7 @@ class ObjectKind(Generic[R]):
             every, key = known.objects(self)
             return self._family(metric, every, labels or key, value)
 
-        metric = Metric(name=name, help=description, source=source, **options)
+        metric = self._metric(name=name, help=description, source=source, **options)
         return Row(metric, self._needs, make)
 
     def _family(
@@ -292,6 +298,10 @@ class ObjectKind(Generic[R]):
         get, source = attrgetter(field), f"{self._source}.{field}"
         return self.each(name, description, source, lambda r: value(get(r)), **options)
 
+    def enabled(self, name: str, noun: str) -> Row:
+        description = f"Whether the {noun} is enabled (1 = yes, 0 = no)"
+        return self.field(name, description, "enabled")
+
     def joined(
         self,
         name: str,
@@ -311,7 +321,7 @@ class ObjectKind(Generic[R]):
             key = partial(labels, found) if labels else key
             return self._family(metric, every, key, partial(value, found), found)
 
-        metric = Metric(name=name, help=description, source=source, **options)
+        metric = self._metric(name=name, help=description, source=source, **options)
         return Row(metric, (*self._needs, *needs), make)
 
 

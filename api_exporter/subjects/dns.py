@@ -75,20 +75,16 @@ DNS_SETTING = ObjectKind[DnsSettings](DNS_SETTINGS)
 ZONE = ObjectKind[DnsZone](DNS_ZONES, id_and_name("dns_zone"))
 
 FAMILIES = (
-    NAMESERVER_GROUP.count_true_and_false(
-        "netbird_api_nameserver_groups",
-        "Number of nameserver groups by whether they are enabled",
-        "enabled",
+    NAMESERVER_GROUP.count_enabled(
+        "netbird_api_nameserver_groups", "nameserver groups"
     ),
     NAMESERVER_GROUP.info(
         "netbird_api_nameserver_group_info",
         "Properties of a nameserver group, to join on nameserver_group_id (always 1)",
         {"primary": "primary"},
     ),
-    NAMESERVER_GROUP.field(
-        "netbird_api_nameserver_group_enabled",
-        "Whether the nameserver group is enabled (1 = yes, 0 = no)",
-        "enabled",
+    NAMESERVER_GROUP.enabled(
+        "netbird_api_nameserver_group_enabled", "nameserver group"
     ),
     NAMESERVER_GROUP.field(
         "netbird_api_nameserver_group_nameservers",
@@ -123,21 +119,13 @@ FAMILIES = (
         "disabled_management_groups",
         distinct_count,
     ),
-    ZONE.count_true_and_false(
-        "netbird_api_dns_zones",
-        "Number of DNS zones by whether they are enabled",
-        "enabled",
-    ),
+    ZONE.count_enabled("netbird_api_dns_zones", "DNS zones"),
     ZONE.info(
         "netbird_api_dns_zone_info",
         "Properties of a DNS zone, to join on dns_zone_id (always 1)",
         {"domain": "domain"},
     ),
-    ZONE.field(
-        "netbird_api_dns_zone_enabled",
-        "Whether the DNS zone is enabled (1 = yes, 0 = no)",
-        "enabled",
-    ),
+    ZONE.enabled("netbird_api_dns_zone_enabled", "DNS zone"),
     ZONE.samples(
         "netbird_api_dns_zone_records",
         "Number of records in the DNS zone by type",

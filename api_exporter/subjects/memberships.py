@@ -19,7 +19,9 @@ def _members(inventory: Inventory) -> Iterable[tuple[Group, Member]]:
     )
 
 
-MEMBER = ObjectKind[tuple[Group, Member]](None, find=_members, needs=("groups",))
+MEMBER = ObjectKind[tuple[Group, Member]](
+    None, find=_members, needs=("groups",), of_peer=True
+)
 """Memberships of the peers that may have series of their own."""
 
 FAMILIES = (
@@ -31,7 +33,6 @@ FAMILIES = (
             group_id=m[0].id, group=m[0].name, peer_id=m[1].id, peer=m[1].name
         ),
         alert="joined with netbird_api_peer_connected: every offline peer of one group",
-        of_peer=True,
     ),
 )
 

@@ -234,10 +234,8 @@ FAMILIES = (
             address=routed[0].address,
         ),
     ),
-    NETWORK_RESOURCE.field(
-        "netbird_api_network_resource_enabled",
-        "Whether the network resource is enabled (1 = yes, 0 = no)",
-        "enabled",
+    NETWORK_RESOURCE.enabled(
+        "netbird_api_network_resource_enabled", "network resource"
     ),
     ROUTED.joined(
         "netbird_api_network_resource_routing_peers_connected",

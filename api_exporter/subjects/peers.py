@@ -67,6 +67,7 @@ DETAILED = ObjectKind[Peer](
     lambda peer: labels(peer_id=peer.id, peer=peer.name),
     find=Inventory.detailed_peers,
     keeps_lines=True,
+    of_peer=True,
 )
 """Peers that may have series of their own, as PEER_DETAIL says. Their rows do not use
 `ObjectKind.field`, which would cost one more call for each of very many peers."""
@@ -196,7 +197,6 @@ FAMILIES = (
         "peers[]",
         personal_kinds,
         labels=_info,
-        of_peer=True,
     ),
     DETAILED.each(
         "netbird_api_peer_connected",
@@ -204,7 +204,6 @@ FAMILIES = (
         "peers[].connected",
         lambda peer: int(peer.connected),
         alert="0 for longer than a reboot takes, for peers that should always be there",
-        of_peer=True,
     ),
     DETAILED.each(
         "netbird_api_peer_last_seen_timestamp_seconds",
@@ -213,14 +212,12 @@ FAMILIES = (
         "peers[].last_seen",
         lambda peer: timestamp(peer.last_seen),
         alert="peers that have been offline for months",
-        of_peer=True,
     ),
     DETAILED.each(
         "netbird_api_peer_created_timestamp_seconds",
         "Time when the peer was registered, in seconds since 1970",
         "peers[].created_at",
         lambda peer: timestamp(peer.created_at),
-        of_peer=True,
     ),
     DETAILED.each(
         "netbird_api_peer_last_login_timestamp_seconds",
@@ -229,7 +226,6 @@ FAMILIES = (
         " proxied access)",
         "peers[].last_login",
         lambda peer: timestamp(peer.last_login),
-        of_peer=True,
     ),
     DETAILED.each(
         "netbird_api_peer_login_expired",
@@ -237,7 +233,6 @@ FAMILIES = (
         "peers[].login_expired",
         lambda peer: 1 if peer.login_expired else None,
         alert="a peer that is in use",
-        of_peer=True,
     ),
     DETAILED.joined(
         "netbird_api_peer_login_expiration_timestamp_seconds",
@@ -249,7 +244,6 @@ FAMILIES = (
         login_expires_at,
         needs=("accounts",),
         alert="a login that expires within the next working day",
-        of_peer=True,
     ),
     DETAILED.each(
         "netbird_api_peer_approval_required",
@@ -257,7 +251,6 @@ FAMILIES = (
         "peers[].approval_required",
         lambda peer: 1 if peer.approval_required else None,
         self_hosted="absent",
-        of_peer=True,
     ),
 )
 

@@ -203,11 +203,7 @@ ACCESS_POLICY = ObjectKind[Policy](POLICIES, id_and_name("policy"))
 CHECK = ObjectKind[PostureCheck](POSTURE_CHECKS, id_and_name("posture_check"))
 
 FAMILIES = (
-    ACCESS_POLICY.count_true_and_false(
-        "netbird_api_policies",
-        "Number of policies by whether they are enabled",
-        "enabled",
-    ),
+    ACCESS_POLICY.count_enabled("netbird_api_policies", "policies"),
     ACCESS_POLICY.count(
         "netbird_api_policy_rules",
         "Number of policy rules by action, protocol and whether they are enabled",
@@ -219,11 +215,7 @@ FAMILIES = (
         "netbird_api_policy_info",
         "Properties of a policy, to join on policy_id (always 1)",
     ),
-    ACCESS_POLICY.field(
-        "netbird_api_policy_enabled",
-        "Whether the policy is enabled (1 = yes, 0 = no)",
-        "enabled",
-    ),
+    ACCESS_POLICY.enabled("netbird_api_policy_enabled", "policy"),
     ACCESS_POLICY.each(
         "netbird_api_policy_enabled_rules",
         "Number of the policy's enabled rules, even while the policy is disabled",

@@ -236,11 +236,7 @@ FAMILIES = (
         STATUSES,
         alert="1 for certificate_failed, tunnel_not_created or error",
     ),
-    SERVICE.field(
-        "netbird_api_proxy_service_enabled",
-        "Whether the proxy service is enabled (1 = yes, 0 = no)",
-        "enabled",
-    ),
+    SERVICE.enabled("netbird_api_proxy_service_enabled", "proxy service"),
     SERVICE.each(
         "netbird_api_proxy_service_authenticated",
         "Whether the HTTP service, on all paths, is private or requires authentication"

@@ -95,11 +95,7 @@ FAMILIES = (
             network=destination(route),
         ),
     ),
-    ROUTE.field(
-        "netbird_api_route_enabled",
-        "Whether the route is enabled (1 = yes, 0 = no)",
-        "enabled",
-    ),
+    ROUTE.enabled("netbird_api_route_enabled", "route"),
     ROUTE.joined(
         "netbird_api_route_routing_peers",
         "Number of routing peers of the enabled route",

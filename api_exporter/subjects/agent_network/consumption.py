@@ -3,7 +3,8 @@
 A row of consumption names no limit: all limits with windows of one length share it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cache
 from math import fsum
 
 from msgspec import Struct
@@ -47,10 +48,6 @@ class Limit(Struct, frozen=True, kw_only=True):
     groups: tuple[str, ...]
     users: tuple[str, ...] = ()
     booked: bool = True
-
-    @property
-    def binds_all_users(self) -> bool:
-        return self.kind == "budget_rule" and not (self.groups or self.users)
 
 
 def limits(inventory: Inventory) -> Sequence[Limit]:
@@ -175,7 +172,8 @@ class _BoundConsumers:
             return max((amounts.get(id_, 0.0) for id_ in bound), default=None)
         bound = [id_ for id_ in limit.users if id_ in self._listed]
         found = [amounts.get(id_, 0.0) for id_ in bound]
-        for group in (None,) if limit.binds_all_users else limit.groups:
+        binds_all = limit.kind == "budget_rule" and not (limit.groups or limit.users)
+        for group in (None,) if binds_all else limit.groups:
             ids = self._listed if group is None else self._consumers.get(group)
             if ids:
                 if (unit, group) not in self._largest:
@@ -191,16 +189,17 @@ def _largest(amounts: Mapping[str, float], ids: Set[str]) -> float:
     return max((a for id_, a in amounts.items() if id_ in ids), default=0.0)
 
 
-class ListedIds(dict[str, frozenset[str]]):
-    """The ids of the objects in each list, by resource, found when one is needed."""
+ListedIds = Callable[[str], frozenset[str]]
 
-    def __init__(self, inventory: Inventory) -> None:
-        super().__init__()
-        self._records = inventory.records
 
-    def __missing__(self, name: str) -> frozenset[str]:
-        self[name] = frozenset(record.id for record in self._records.get(name) or ())
-        return self[name]
+def listed_ids(inventory: Inventory) -> ListedIds:
+    """Return a function that finds the ids of a resource's objects once."""
+
+    @cache
+    def ids(name: str) -> frozenset[str]:
+        return frozenset(record.id for record in inventory.records.get(name) or ())
+
+    return ids
 
 
 Misses = tuple[tuple[str, str], ...]
@@ -209,19 +208,19 @@ Misses = tuple[tuple[str, str], ...]
 
 def policy_misses(listed: ListedIds, policy: AgentPolicy) -> Misses:
     return (
-        *_missing("group", policy.source_groups, listed["groups"]),
+        *_missing("group", policy.source_groups, listed("groups")),
         *_missing(
-            "provider", policy.destination_provider_ids, listed["agent_providers"]
+            "provider", policy.destination_provider_ids, listed("agent_providers")
         ),
-        *_missing("guardrail", policy.guardrail_ids, listed["agent_guardrails"]),
+        *_missing("guardrail", policy.guardrail_ids, listed("agent_guardrails")),
     )
 
 
 def rule_misses(listed: ListedIds, rule: AgentBudgetRule) -> Misses:
     """Return the missing objects that a rule names. A target user may be a peer."""
     return (
-        *_missing("group", rule.target_groups, listed["groups"]),
-        *_missing("user", rule.target_users, listed["users"], listed["peers"]),
+        *_missing("group", rule.target_groups, listed("groups")),
+        *_missing("user", rule.target_users, listed("users"), listed("peers")),
     )
 
 

@@ -12,11 +12,11 @@ from api_exporter.netbird.inventory import Inventory
 from api_exporter.subjects.agent_network.consumption import (
     TOKEN_KINDS,
     Limit,
-    ListedIds,
     current_rows,
     denied_count,
     enabled_providers,
     limits,
+    listed_ids,
     policy_misses,
     rule_misses,
     usage_by_period,
@@ -85,12 +85,12 @@ def _group_consumption(inventory: Inventory) -> Iterable[Spent]:
 def _listed_consumption(inventory: Inventory) -> Iterable[Spent]:
     if "usage" not in inventory.personal:
         return []
-    listed = ListedIds(inventory)
+    listed = listed_ids(inventory)
     return [
         Spent({"consumer_id": row.dimension_id}, row)
         for row in current_rows(inventory)
         if row.dimension_kind == "user"
-        and (row.dimension_id in listed["users"] or row.dimension_id in listed["peers"])
+        and (row.dimension_id in listed("users") or row.dimension_id in listed("peers"))
     ]
 
 
@@ -132,22 +132,14 @@ def _enabled(every: Iterable[AgentSettings]) -> Iterator[Sample]:
 
 
 FAMILIES: tuple[Row, ...] = (
-    PROVIDER.count_true_and_false(
-        "netbird_api_agent_providers",
-        "Number of Agent Network providers by whether they are enabled",
-        "enabled",
-    ),
+    PROVIDER.count_enabled("netbird_api_agent_providers", "Agent Network providers"),
     PROVIDER.info(
         "netbird_api_agent_provider_info",
         "Properties of an Agent Network provider, to join on agent_provider_id (always"
         " 1)",
         {"catalog_id": "provider_id"},
     ),
-    PROVIDER.field(
-        "netbird_api_agent_provider_enabled",
-        "Whether the Agent Network provider is enabled (1 = yes, 0 = no)",
-        "enabled",
-    ),
+    PROVIDER.enabled("netbird_api_agent_provider_enabled", "Agent Network provider"),
     PROVIDER.each(
         "netbird_api_agent_provider_tls_verified",
         "Whether the gateway verifies the provider's certificate (1 = yes, 0 = no)",
@@ -161,21 +153,9 @@ FAMILIES: tuple[Row, ...] = (
         "models",
         length,
     ),
-    AGENT_POLICY.count_true_and_false(
-        "netbird_api_agent_policies",
-        "Number of Agent Network policies by whether they are enabled",
-        "enabled",
-    ),
-    RULE.count_true_and_false(
-        "netbird_api_agent_budget_rules",
-        "Number of Agent Network budget rules by whether they are enabled",
-        "enabled",
-    ),
-    AGENT_POLICY.field(
-        "netbird_api_agent_policy_enabled",
-        "Whether the Agent Network policy is enabled (1 = yes, 0 = no)",
-        "enabled",
-    ),
+    AGENT_POLICY.count_enabled("netbird_api_agent_policies", "Agent Network policies"),
+    RULE.count_enabled("netbird_api_agent_budget_rules", "Agent Network budget rules"),
+    AGENT_POLICY.enabled("netbird_api_agent_policy_enabled", "Agent Network policy"),
     AGENT_POLICY.joined(
         "netbird_api_agent_policy_providers_enabled",
         "Number of enabled providers of the Agent Network policy",
@@ -192,22 +172,18 @@ FAMILIES: tuple[Row, ...] = (
         " do not exist",
         "agent-network/policies[].{source_groups,destination_provider_ids,"
         "guardrail_ids} among groups[], agent-network/{providers,guardrails}[]",
-        ListedIds,
+        listed_ids,
         lambda ids, policy: len(policy_misses(ids, policy)),
         needs=("agent_providers", "agent_guardrails", "groups"),
         alert="above 0: a policy without its only allow-list is unrestricted",
     ),
-    RULE.field(
-        "netbird_api_agent_budget_rule_enabled",
-        "Whether the Agent Network budget rule is enabled (1 = yes, 0 = no)",
-        "enabled",
-    ),
+    RULE.enabled("netbird_api_agent_budget_rule_enabled", "Agent Network budget rule"),
     RULE.joined(
         "netbird_api_agent_budget_rule_missing_references",
         "Number of groups and users in the Agent Network budget rule that do not exist",
         "agent-network/budget-rules[].{target_groups,target_users} among groups[],"
         " users[], peers[]",
-        ListedIds,
+        listed_ids,
         lambda ids, rule: len(rule_misses(ids, rule)),
         needs=("groups", "users", "peers"),
         alert="above 0: the rule applies to fewer groups or users than it names",

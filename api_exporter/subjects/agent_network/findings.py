@@ -15,10 +15,10 @@ from api_exporter.attention.finding import (
 from api_exporter.formatting import duration, with_noun
 from api_exporter.subjects.agent_network.consumption import (
     Limit,
-    ListedIds,
     Misses,
     consumption_by_unit,
     enabled_providers,
+    listed_ids,
     month_cost,
     policy_misses,
     rule_misses,
@@ -194,7 +194,7 @@ def policies(snapshot: Snapshot) -> Iterator[Finding]:
 
 
 def references(snapshot: Snapshot) -> Iterator[Finding]:
-    ids = ListedIds(snapshot.inventory)
+    ids = listed_ids(snapshot.inventory)
     for policy in AGENT_POLICIES.of(snapshot.inventory) or ():
         if policy.enabled and (missing := policy_misses(ids, policy)):
             guarded = any(kind == "guardrail" for kind, _ in missing)
