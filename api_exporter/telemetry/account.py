@@ -6,6 +6,7 @@ collectors have counters of their own.
 
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import partial
 from types import MappingProxyType
 
 from prometheus_client import CollectorRegistry, Histogram
@@ -65,58 +66,52 @@ class AccountTelemetry:
         OwnMetrics(registry, *self._attempts())
 
     def _refreshes(self, reasons: Mapping[str, int]) -> Iterator[OwnFamily]:
-        states = self.states
-        yield OwnFamily(
+        states, counter = self.states, partial(OwnFamily, created=self._created)
+        yield counter(
             "api_exporter_refreshes",
             "Number of finished refreshes of the resource, including failed refreshes",
             lambda: {name: one.refreshes for name, one in states.items()},
             ("resource",),
-            self._created,
         )
-        yield OwnFamily(
+        yield counter(
             "api_exporter_refresh_failures",
             "Number of failed refreshes of the resource",
             lambda: {n: one.failed_refreshes for n, one in states.items()},
             ("resource",),
-            self._created,
         )
-        yield OwnFamily(
+        yield counter(
             "api_exporter_refresh_failure_reasons",
             "Number of failed refreshes by reason",
             lambda: reasons,
             ("reason",),
-            self._created,
         )
-        yield OwnFamily(
+        yield counter(
             "api_exporter_collector_failures",
             "Number of times that a metric family of the collector could not be"
             " made because of a bug",
             lambda: self._collector_failures,
             ("collector",),
-            self._created,
         )
 
     def _attempts(self) -> Iterator[OwnFamily]:
-        yield OwnFamily(
+        counter = partial(OwnFamily, created=self._created)
+        yield counter(
             "api_exporter_upstream_requests",
             "Number of requests to the NetBird API by HTTP status (none = no"
             " response, other = invalid status)",
             lambda: self._requests,
             ("code",),
-            self._created,
         )
-        yield OwnFamily(
+        yield counter(
             "api_exporter_upstream_retries",
             "Number of retries of requests to the NetBird API",
             lambda: self._retries,
-            created=self._created,
         )
-        yield OwnFamily(
+        yield counter(
             "api_exporter_upstream_received_bytes",
             "Number of bytes received from the NetBird API in bodies, as sent:"
             " compressed bodies count compressed",
             lambda: self._received,
-            created=self._created,
         )
 
     def summary(self, now: float) -> str:
