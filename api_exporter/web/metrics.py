@@ -6,7 +6,7 @@ from prometheus_client import CollectorRegistry
 from twisted.web.server import Request
 
 from api_exporter.exposition import negotiation
-from api_exporter.exposition.pages import Pages, Piece, piece
+from api_exporter.exposition.pages import Pages, piece
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.serving.page import error_line
 from api_exporter.serving.sender import send
@@ -78,7 +78,11 @@ class Metrics(AccountPage):
         content_type = negotiation.content_type(_header(request, b"accept"))
         whole = pages.whole(collectors)
         own = registries if has_own else ()
-        tail = self._tail(own, content_type.format.openmetrics)
+        openmetrics = content_type.format.openmetrics
+        tail = self.context.own_metrics.get(
+            (own, openmetrics),
+            lambda: piece(text(*own, in_openmetrics=openmetrics), last=True),
+        )
         if negotiation.accepts_gzip(_header(request, b"accept-encoding")):
             body = whole.gzipped(tail)
             request.setHeader(b"Content-Encoding", b"gzip")
@@ -87,17 +91,6 @@ class Metrics(AccountPage):
         request.setHeader(b"Content-Type", content_type.header())
         request.setHeader(b"Vary", b"Accept, Accept-Encoding")
         return send(request, body.slices, body.length)
-
-    def _tail(
-        self, registries: tuple[CollectorRegistry, ...], openmetrics: bool
-    ) -> Piece:
-        """Return the end of a page: the exporter's own metrics, if it has any."""
-
-        def make() -> Piece:
-            own = text(*registries, in_openmetrics=openmetrics)
-            return piece(own, last=True)
-
-        return self.context.own_metrics.get((registries, openmetrics), make)
 
 
 def _header(request: Request, name: bytes) -> str | None:
