@@ -21,7 +21,7 @@ from twisted.web.iweb import IAgent, IResponse
 from api_exporter.clocks import Clocks, log_of
 from api_exporter.netbird.bodies import unpack
 from api_exporter.netbird.resources import PROBE_PATH
-from api_exporter.ports import Attempt, Jitter, Reason, ResponseBody, UpstreamError
+from api_exporter.ports import Attempt, Jitter, ResponseBody, UpstreamError
 from api_exporter.settings.definitions import AccountSettings
 from api_exporter.settings.token import Token, TokenSource
 from api_exporter.subjects.table import MAX_BODY_BYTES
@@ -55,11 +55,6 @@ MAX_FIRST_DELAY = 0.5
 MAX_ATTEMPT_DELAY = 5.0
 """The longest wait inside a refresh, in seconds: the refresh occupies a slot meanwhile.
 If the server requires more, the refresh fails and the schedule waits instead."""
-
-UNREACHABLE: frozenset[Reason] = frozenset(
-    {"proxy", "proxy_auth", "dns", "connect", "tls", "timeout"}
-)
-"""Reasons without a response of the NetBird API."""
 
 _USER_AGENT = f"api-exporter/{this_build().version}".encode("ascii")
 
