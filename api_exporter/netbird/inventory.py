@@ -116,9 +116,8 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
             after = replace(after, account_ids=ids_of(after.accounts))
             if self.account_ids and self.account_ids.isdisjoint(after.account_ids):
                 return self.of_another_account(resource, records)
-        is_about_users = resource in {"users", "current_user"}
         removed: set[str] = set()
-        if is_about_users:
+        if resource in {"users", "current_user"}:
             if after.current_user_id != self.current_user_id:
                 removed |= self.rules.own
             removed |= after.withheld
@@ -240,7 +239,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         return frozenset(
             name
             for name, module in self.rules.permissions.items()
-            if self._is_denied(module)
+            if self._may_read(module) is False
             or (name == "peers" and self._has_part_of_peers(module))
         )
 
@@ -252,10 +251,9 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
                 return user.permissions
         return Permissions()
 
-    def _is_denied(self, module: str) -> bool:
-        # An unknown module is not denied.
-        modules = self._permissions.modules or {}
-        return modules.get(module, {}).get("read") is False
+    def _may_read(self, module: str) -> bool | None:
+        """Return whether the user may read a module; None if NetBird does not say."""
+        return (self._permissions.modules or {}).get(module, {}).get("read")
 
     @property
     def role(self) -> str:
@@ -269,8 +267,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         Fact: a human without the permission gets 200 and only their own peers, or none.
         A restricted one with the permission gets all, such as a usage_viewer.
         """
-        modules = self._permissions.modules or {}
-        if self._permissions.is_restricted and not modules.get(module, {}).get("read"):
+        if self._permissions.is_restricted and not self._may_read(module):
             return True
         return any(
             user.is_current and not user.is_service_user and user.role == "user"

@@ -98,11 +98,6 @@ class Resource(Struct, Generic[R], frozen=True):
         """True if it belongs to the token's user."""
         return _USER_PLACEHOLDER in self.path
 
-    @property
-    def optional(self) -> bool:
-        """True if a refusal is expected and no failure."""
-        return self.name == CURRENT_USER or self.is_own
-
     def refused(self, error: UpstreamError) -> bool:
         """Return whether the server knows the path and denies access."""
         if error.unsupported or self.name == PEERS:
@@ -111,9 +106,9 @@ class Resource(Struct, Generic[R], frozen=True):
             return True
         if error.server_message == "":  # it is not NetBird's own error
             return False
-        if self.name == CURRENT_USER and error.reason == "http_4xx":
-            return True
-        return self.optional and error.reason == "not_found"
+        if self.name == CURRENT_USER:
+            return error.reason in {"http_4xx", "not_found"}
+        return self.is_own and error.reason == "not_found"
 
     def request_path(self, inventory: Inventory, now: float) -> str | None:
         """Return the path to request.

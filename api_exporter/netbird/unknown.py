@@ -109,8 +109,6 @@ class Inspector:
 
     @property
     def found(self) -> Unknown:
-        if not self._fields and not self._values:
-            return NOTHING_UNKNOWN
         return Unknown(frozenset(self._fields), frozenset(self._values))
 
     def inspect(self, records: Sequence[msgspec.Raw]) -> None:

@@ -54,7 +54,7 @@ class ResourcesTests(SynchronousTestCase):
         self.assertEqual(len(paths), len(set(paths)))
         for resource in RESOURCES:
             if resource is not TOKENS:
-                self.assertFalse(resource.optional)
+                self.assertFalse(resource.is_own)
                 located = resource.request_path(inventory_of(), 0.0)
                 dormant = resource.name in RULES.dormant_without
                 self.assertEqual(None if dormant else resource.path, located)
