@@ -44,12 +44,7 @@ def json_line(event: LogEvent) -> str:
         "logger": event.get("log_namespace", ""),
         "message": formatEvent(event),
     }
-    fields = {
-        name: value
-        for name, value in event.items()
-        if not name.startswith("log_") and name not in _LEGACY_FIELDS
-    }
-    if fields:
+    if fields := _own_fields(event):
         entry["fields"] = fields
     if failure is not None:
         entry["traceback"] = failure.getTraceback()
@@ -61,6 +56,14 @@ def json_line(event: LogEvent) -> str:
 
 _LEGACY_FIELDS = {"message", "time", "system", "format", "isError", "failure", "why"}
 """Fields of events from Twisted's older logging, which other keys repeat."""
+
+
+def _own_fields(event: LogEvent) -> dict[str, object]:
+    return {
+        name: value
+        for name, value in event.items()
+        if not name.startswith("log_") and name not in _LEGACY_FIELDS
+    }
 
 
 def text_line(event: LogEvent) -> str:
@@ -91,11 +94,8 @@ def _fields(event: LogEvent) -> list[str]:
         for _, name, _, _ in Formatter().parse(event.get("log_format") or "")
         if name
     }
-    fields = [
-        f"{name}={value}"
-        for name, value in event.items()
-        if not name.startswith("log_") and name not in named | _LEGACY_FIELDS
-    ]
+    own = _own_fields(event).items()
+    fields = [f"{name}={value}" for name, value in own if name not in named]
     failure = event.get("log_failure")
     if failure is not None:
         fields.append(f"traceback={failure.getTraceback()!r}")

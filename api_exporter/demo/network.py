@@ -134,10 +134,7 @@ class RecordedNetwork:
         }
 
     def body(self, path: str, at: float) -> Iterator[bytes] | None:
-        """Return a path's JSON in pieces, or None for an unknown path.
-
-        `at` is in seconds since the epoch. A query may follow the path.
-        """
+        """Return a path's JSON; see `SimulatedAccount.body`."""
         path, _, query = path.partition("?")
         found = bodies(int((at - RECORDED_AT) // _DAY)).get(path)
         if found is None:
