@@ -176,10 +176,7 @@ def load(
         conflict = f"{WEB_SETTING} and an ssl: endpoint in LISTEN_ADDRESS are both set"
         errors.insert(0, ConfigurationError(f"{conflict}: set only one of them"))
     if errors:
-        raise ConfigurationError(
-            *(problem for error in errors for problem in error.problems),
-            retryable=all(error.retryable for error in errors),
-        )
+        raise ConfigurationError.joined(errors)
     return access if access.files else None
 
 

@@ -158,9 +158,7 @@ def _read_files(
             place = f"{section}.{key}: {quote_value(name)}{where}"
             errors.append(unreadable(place, error))
     if errors:
-        problems = (problem for error in errors for problem in error.problems)
-        retryable = all(error.retryable for error in errors)
-        raise ConfigurationError(*problems, retryable=retryable)
+        raise ConfigurationError.joined(errors)
     return contents
 
 

@@ -50,12 +50,10 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
         errors += map(ConfigurationError, _unmatched(found, all_accounts=shard is None))
         errors += map(ConfigurationError, _shared_files(found.values(), values))
     if errors := errors + process_errors:
+        every = ConfigurationError.joined(errors)
         # An error in the environment may concern many accounts: report it once.
-        problems = dict.fromkeys(
-            _without_secrets(p, secrets) for e in errors for p in e.problems
-        )
-        retryable = all(error.retryable for error in errors)
-        raise ConfigurationError(*problems, retryable=retryable)
+        problems = dict.fromkeys(_without_secrets(p, secrets) for p in every.problems)
+        raise ConfigurationError(*problems, retryable=every.retryable)
     return Settings(accounts=found, **values)
 
 

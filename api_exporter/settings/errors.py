@@ -1,7 +1,7 @@
 """The error of settings and of the files that they name."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 
 class ConfigurationError(ValueError):
@@ -19,6 +19,11 @@ class ConfigurationError(ValueError):
     @classmethod
     def of(cls, error: ValueError, problem: str) -> "ConfigurationError":
         return cls(problem, retryable=isinstance(error, cls) and error.retryable)
+
+    @classmethod
+    def joined(cls, errors: "Collection[ConfigurationError]") -> "ConfigurationError":
+        problems = (problem for error in errors for problem in error.problems)
+        return cls(*problems, retryable=all(error.retryable for error in errors))
 
 
 MAX_SHOWN_CHARACTERS = 16
