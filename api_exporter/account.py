@@ -10,9 +10,10 @@ from types import MappingProxyType
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import IService, MultiService
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.interfaces import IDelayedCall, IReactorTime
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.python.threadpool import ThreadPool
 
@@ -98,18 +99,11 @@ class ServicesWithDeadline(MultiService):
         for service in services:
             self.addService(service)
 
-    def stopService(self) -> Deferred[None]:
+    def stopService(self) -> Deferred[object]:
         """Stop; the result fires when all services have stopped, or at the deadline."""
-        done: Deferred[None] = Deferred()
-        timer = self._clock.callLater(self._seconds, done.callback, None)
-
-        def stopped(_: object) -> None:
-            if timer.active():
-                timer.cancel()
-                done.callback(None)
-
-        super().stopService().addBoth(stopped)
-        return done
+        deadline: Deferred[object] = deferLater(self._clock, self._seconds)
+        super().stopService().addBoth(lambda _: deadline.cancel())
+        return deadline.addErrback(lambda failure: failure.trap(CancelledError))
 
 
 class Account(MultiService):

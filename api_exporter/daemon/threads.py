@@ -15,19 +15,13 @@ MAX_THREADS = 4
 """The maximum number of threads for names and profiles; each costs address space."""
 
 
-class _DaemonThread(Thread):
-    def start(self) -> None:
-        self.daemon = True
-        super().start()
-
-
 class DaemonThreadPool(ThreadPool):
     """A pool that is never stopped. The work of its threads ends with the process.
 
     If the system has no room for another thread, the work fails with a MemoryError.
     """
 
-    threadFactory = _DaemonThread  # noqa: N815 - the name is Twisted's
+    threadFactory = staticmethod(partial(Thread, daemon=True))  # type: ignore[assignment]  # noqa: N815 - Twisted's
     no_thread: Callable[[str], Exception] = MemoryError
 
     def callInThreadWithCallback(  # noqa: N802 - Twisted's name
