@@ -14,7 +14,7 @@ from twisted.web.server import Site
 from api_exporter.demo.api import DemoApi
 from api_exporter.demo.network import RecordedNetwork
 from api_exporter.ports import Now
-from api_exporter.settings.definitions import Settings
+from api_exporter.settings.definitions import ACCOUNT_SETTINGS, Settings
 from api_exporter.settings.token import Token, base62
 
 DEMO_TOKEN = "nbp_demodemodemodemodemodemodemo003rILHJ"  # noqa: S105 - opens nothing real
@@ -32,19 +32,13 @@ def bind() -> socket.socket:
 def demo_environment(listening: socket.socket) -> dict[str, str]:
     """Return the settings with which an exporter reads the simulation."""
     port = listening.getsockname()[1]
+    no_files = {setting.name: "" for setting in ACCOUNT_SETTINGS if setting.is_path}
     return {
+        **no_files,  # they hold real tokens and events
         "UPSTREAM_API_URL": f"http://127.0.0.1:{port}",
         "UPSTREAM_API_TOKEN": DEMO_TOKEN,
-        "UPSTREAM_API_TOKEN_FILE": "",
         "UPSTREAM_PROXY": "none",
-        "UPSTREAM_CLIENT_CERT_FILE": "",
-        "UPSTREAM_CLIENT_KEY_FILE": "",
-        "UPSTREAM_CA_FILE": "",
         "UPSTREAM_ACCOUNT": "",
-        "EVENTS_FILE": "",  # it has real events
-        "EVENTS_CURSOR_FILE": "",
-        "ACCESS_LOG_FILE": "",
-        "ACCESS_LOG_CURSOR_FILE": "",
         "ACCESS_LOG_METRICS": "true",
         "ACCOUNTS_DIR": "",
         "SHARD": "",
