@@ -56,10 +56,8 @@ def schema() -> str:
     both = [name for name in settings if name not in OWN | {ADDRESS}]
     of_account = [s.name for s in ACCOUNT_SETTINGS if s.name not in OWN - OF_FILES]
     own["settings"]["properties"] = {name: _property(settings[name]) for name in both}
-    shared = "#/$defs/settings/properties/"
     own["accountSettings"]["properties"] = {
-        name: {"$ref": shared + name} if name in both else _property(settings[name])
-        for name in of_account
+        name: _property(settings[name]) for name in of_account
     }
     names = re.findall(r"- alert: (\w+)", ALERTS.read_text(encoding="utf-8"))
     own["alert"]["enum"] = names
@@ -74,9 +72,9 @@ def schema() -> str:
     return json_text(found) + "\n"
 
 
-def _property(setting: Setting) -> dict[str, object]:
+def _property(setting: Setting) -> dict[str, str]:
     kind = "address" if setting.secret else "setting"
-    return {"$ref": f"#/$defs/{kind}", "description": setting.meaning}
+    return {"$ref": f"#/$defs/{kind}"}
 
 
 DASHBOARDS = sorted((ROOT / "deploy/grafana/dashboards").glob("*.json"))

@@ -105,7 +105,7 @@ class ChartTests(SynchronousTestCase):
         self.assertEqual(known - found - {"UPSTREAM_API_TOKEN"}, others)
 
     def test_thresholds(self) -> None:
-        """The schema knows each threshold; descriptions of settings agree."""
+        """The schema knows each threshold, and settings of an account."""
         shipped = json.loads(THRESHOLDS.read_text())
         numbers = {"requests": {"logins_refused": 50}, "dollars": {"agent_month": 0.5}}
         for thresholds in (shipped, numbers):
