@@ -283,7 +283,7 @@ class PrometheusTests(SynchronousTestCase):
             self.assertEqual(unit, known["unit"], name)
 
     def test_data(self) -> None:
-        """Every selector, panel, annotation, variable and example has data."""
+        """Every selector, panel, annotation and variable has data."""
         sources = [*panel_queries()]
         for file in ("rules.yml", "alerts.yml"):
             sources += [(file, rule["expr"]) for rule in rules(file)]
@@ -293,10 +293,7 @@ class PrometheusTests(SynchronousTestCase):
         becomes(
             ELSEWHERE, lambda: {n.partition("{")[0] for n in names if not self.query(n)}
         )
-        examples = blocks("metrics.md", "promql", "Queries over two sources")
-        self.assertEqual(4, len(examples))
         asked = [*panel_queries(), *mark_queries(), *variable_queries()]
-        asked += [("metrics.md", query) for query in examples]
         # A rate needs a counter with some history.
         becomes(
             set(),
