@@ -52,7 +52,7 @@ class AuditCursor(LogCursor, frozen=True, kw_only=True):
 
     newest: float = 0.0
     floor: int = -1
-    recent: dict[str, str] = field(default_factory=dict)
+    recent: dict[str, str]
     former: dict[str, str] = field(default_factory=dict)
 
     def new(self, page: Page, _: int) -> NewRows:

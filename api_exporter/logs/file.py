@@ -123,7 +123,9 @@ class LinesFile:
         if not lines:
             self._cursor.save(Saved(cursor))
             return
-        status = os.fstat(file := self._open())
+        file = self._open()
+        _last_lines(file)  # removes an incomplete one
+        status = os.fstat(file)
         self._cursor.save(Saved(cursor, lines, Place(status.st_ino, status.st_size)))
         _append(file, lines)
 

@@ -190,6 +190,8 @@ _MAX_BATCH_BYTES = 1024 * 1024
 class LogCursor(Struct, frozen=True, kw_only=True):
     """The position in a log up to which rows have been written. Each log is a class.
 
+    Each class has a required field, so that another file is not an empty cursor.
+
     Attributes:
         rows: the name of its rows in log lines; `row` is that of one.
     """

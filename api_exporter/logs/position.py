@@ -84,7 +84,7 @@ class Position(LogCursor, frozen=True, kw_only=True):
     line = staticmethod(row_line)
     decode = staticmethod(decode_page)
 
-    start: int = 0
+    start: int
     page: int = 1
     restart_at: int | None = field(default=None, name="fresh")
     known: dict[str, int] = field(default_factory=dict)

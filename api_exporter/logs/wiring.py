@@ -57,7 +57,7 @@ class LogFactory:
         logs: dict[str, Log] = {}
         if (file := settings.events_file) is not None:
             logs[AUDIT_EVENTS.name] = Journal(
-                sink=self._sink(AuditCursor(), file, settings.events_cursor),
+                sink=self._sink(AuditCursor(recent={}), file, settings.events_cursor),
                 telemetry=EventsTelemetry(registry),
                 account=settings.name,
                 personal=settings.expose_personal_data,
@@ -68,7 +68,7 @@ class LogFactory:
         if settings.reads_access_log:
             file = settings.access_log_file
             if file is not None:
-                sink = self._sink(Position(), file, settings.access_log_cursor)
+                sink = self._sink(Position(start=0), file, settings.access_log_cursor)
             else:
                 now = int(self.now() * NANOSECONDS_PER_SECOND)
                 sink = NullSink(CountedPosition(start=now))

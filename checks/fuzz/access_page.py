@@ -24,7 +24,7 @@ SEEDS = (
 
 
 def attempt(data: bytes) -> None:
-    position = Position()
+    position = Position(start=0)
     try:
         listing = position.decode(data)
     except UpstreamError:

@@ -75,7 +75,7 @@ class JournalMetrics:
 class JournalTestCase(SynchronousTestCase):
     """A log in a folder of its own."""
 
-    kind: type[LogCursor]
+    first: LogCursor
 
     def setUp(self) -> None:
         self.folder = Path(self.mktemp())
@@ -99,7 +99,7 @@ class JournalTestCase(SynchronousTestCase):
         first: LogCursor | None = None,
     ) -> FileSink:
         return FileSink(
-            first or self.kind(),
+            first or self.first,
             self.path,
             cursor or self.cursor,
             in_thread=thread,
@@ -132,7 +132,7 @@ class JournalTestCase(SynchronousTestCase):
                 file.seek(HOLE)
             else:
                 file.seek(0)
-            found = list(map(self.kind.key, file))
+            found = list(map(self.first.key, file))
         return [self.number(one[0]) for one in found if one is not None]
 
     def logged_for(self, journal: Journal, *lists: Iterable[int]) -> list[str]:
@@ -221,8 +221,8 @@ class FileTests(JournalTestCase):
             logged = self.logged_for(journal, range(1, 301), range(1, 302))
         self.assertEqual(
             [
-                f"{self.kind.rows} go to {self.path}",
-                f"cannot write {self.kind.rows} to {self.path}: File too large;"
+                f"{self.first.rows} go to {self.path}",
+                f"cannot write {self.first.rows} to {self.path}: File too large;"
                 " NetBird keeps them, and the exporter retries",
             ],
             logged,
@@ -231,7 +231,9 @@ class FileTests(JournalTestCase):
         self.assertTrue(self.telemetry.failing)
         logged = self.logged_for(journal, range(1, 303))
         self.assertFalse(self.telemetry.failing)
-        self.assertEqual([f"{self.kind.rows} are written to {self.path} again"], logged)
+        self.assertEqual(
+            [f"{self.first.rows} are written to {self.path} again"], logged
+        )
         self.assertEqual(list(range(1, 303)), self.ids())
         counted = len(self.telemetry.rows) + self.telemetry.old
         self.assertEqual((302, 302), (self.telemetry.lines, counted))
@@ -244,7 +246,7 @@ class FileTests(JournalTestCase):
                 journal.receive(bad)
             self.feed(journal, [1])
         logged = [formatEvent(event) for event in captured]
-        self.assertEqual([f"{self.kind.rows} go to {self.path}"], logged)
+        self.assertEqual([f"{self.first.rows} go to {self.path}"], logged)
         self.assertEqual([1], self.ids())
 
     def test_no_room_for_the_cursor(self) -> None:
@@ -302,7 +304,7 @@ class FileTests(JournalTestCase):
             self.cursor.write_text(content)
             [logged] = self.logged_for(self.journal(self.sink(cursor=path)), [1], [1])
             self.assertIn(
-                f"cannot write {self.kind.rows} to {self.path}: {path}", logged
+                f"cannot write {self.first.rows} to {self.path}: {path}", logged
             )
             self.assertIn(why, logged)
         self.assertFalse(self.path.exists())

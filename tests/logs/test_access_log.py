@@ -29,7 +29,7 @@ class AccessLogTests(SynchronousTestCase):
         self.clock = Clock()
         self.table = Table()
         self.registry = CollectorRegistry()
-        self.log = self.access_log(NullSink(Position()))
+        self.log = self.access_log(NullSink(Position(start=0)))
 
     def access_log(self, sink: NullSink) -> AccessLog:
         log = AccessLog(
@@ -113,7 +113,7 @@ class AccessLogTests(SynchronousTestCase):
                 async def load(self) -> tuple[LogCursor, list[bytes]]:
                     raise cause  # noqa: B023
 
-            self.cannot_begin(Broken(Position()), why)
+            self.cannot_begin(Broken(Position(start=0)), why)
         self.assertEqual(1, len(self.flushLoggedErrors(KeyError)))
 
     def test_hung_disk(self) -> None:
@@ -128,7 +128,7 @@ class AccessLogTests(SynchronousTestCase):
                 return await super().load()
 
         why = "the files of the log cannot be opened"
-        self.cannot_begin(Hung(Position()), why)
+        self.cannot_begin(Hung(Position(start=0)), why)
         self.cannot_fetch(why)
         answer.callback(None)
         self.fetch()

@@ -12,7 +12,7 @@ from api_exporter.logs.listing import LogRow, NewRows, Page, batches
 from tests import tries
 from tests.logs import events, keys, timestamp
 
-NOTHING = AuditCursor()
+NOTHING = AuditCursor(recent={})
 
 
 def choose(one: AuditCursor, listed: list[LogRow], *unreadable: int) -> NewRows:

@@ -17,21 +17,21 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.logs.audit_cursor import MAX_IDS, AuditCursor
 from api_exporter.logs.file import CursorFile, LinesFile, Place, Saved
 from api_exporter.logs.lines import event_line, row_line
-from api_exporter.logs.listing import NANOSECONDS_PER_SECOND
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND, LogCursor
 from api_exporter.logs.position import Position
 from tests import THOROUGH
 from tests.logs import events, keys, limited
 from tests.logs.paging import START, Table
 
 NONE = frozenset[str]()
-NOTHING = AuditCursor()
+NOTHING = AuditCursor(recent={})
 
 HOLDING = """
 import sys
 from pathlib import Path
 from api_exporter.logs.file import LinesFile
 from api_exporter.logs.audit_cursor import AuditCursor
-LinesFile(AuditCursor(), Path(sys.argv[1]), Path("unused")).load()
+LinesFile(AuditCursor(recent={}), Path(sys.argv[1]), Path("unused")).load()
 print("held", flush=True)
 sys.stdin.read()
 """
@@ -76,7 +76,7 @@ class AppendTests(FileTestCase):
     def test_failure(self) -> None:
         """A failed write is removed; lines that another program appended stay."""
         self.append(lines([1]))
-        for others in (b"", b"half", b"whole\n"):
+        for others in (b"", b"whole\n", b"half"):
             before = self.path.read_bytes()
 
             def fail(file: int, others: bytes = others) -> None:
@@ -239,13 +239,16 @@ class RecoveryTests(FileTestCase):
         self.assertEqual((cursor, []), self.file.load())
 
     def test_not_ours(self) -> None:
-        """A file with an incomplete line of another program is refused."""
-        self.path.write_bytes(lines([1]) + b"root:x:0:0")
-        with self.assertRaisesRegex(
-            ValueError, "the last line is incomplete.*end it .*or remove it"
-        ):
-            self.file.load()
-        self.assertEqual(lines([1]) + b"root:x:0:0", self.path.read_bytes())
+        """A file with an incomplete line of another program is refused at any time."""
+        self.append(lines([1]))
+        with self.path.open("ab") as file:
+            file.write(b"root:x:0:0")
+        for use in (self.file.load, lambda: self.append(lines([2]))):
+            with self.assertRaisesRegex(
+                ValueError, "the last line is incomplete.*end it .*or remove it"
+            ):
+                use()
+            self.assertEqual(lines([1]) + b"root:x:0:0", self.path.read_bytes())
 
     def test_lost_cursor_of_a_cut_line(self) -> None:
         """Without a cursor, an incomplete line is removed, even if it is long."""
@@ -263,7 +266,7 @@ class RecoveryTests(FileTestCase):
         pages = (f"sort_order=asc&page_size=100&page={n}" for n in range(1, 5))
         rows = [row for page in pages for row in table.page(page).rows]
         self.path.write_bytes(b"".join(row_line(row, "", NONE) for row in rows))
-        file = LinesFile(Position(), self.path, self.cursor)
+        file = LinesFile(Position(start=0), self.path, self.cursor)
         self.addCleanup(file.close)
         position, _ = file.load()
         assert isinstance(position, Position)
@@ -294,12 +297,30 @@ class CursorFileTests(FileTestCase):
 
     def test_damaged(self) -> None:
         """A damaged cursor is an error."""
-        for text in ("x", "", "[]", '{"recent": 3}', "{}\n3\nx", "x" * 9_000_000):
-            self.path.write_text(text)
-            with self.assertRaisesRegex(
-                ValueError, "events.jsonl does not contain a cursor: remove it"
-            ):
-                CursorFile(self.path, AuditCursor).load()
+        texts = (
+            "x",
+            "",
+            "[]",
+            "{}",
+            '{"recent": 3}',
+            '{"recent": {}}\n3\nx',
+            "x" * 9_000_000,
+        )
+        for text in texts:
+            for log in (AuditCursor, Position):
+                self.assert_damaged(text, log)
+
+    def test_other_log(self) -> None:
+        """The cursor of the other log is an error, not the beginning of this log."""
+        for cursor, log in ((NOTHING, Position), (Position(start=0), AuditCursor)):
+            self.assert_damaged(msgspec.json.encode(cursor).decode(), log)
+
+    def assert_damaged(self, text: str, log: type[LogCursor]) -> None:
+        self.path.write_text(text)
+        with self.assertRaisesRegex(
+            ValueError, "events.jsonl does not contain a cursor: remove it"
+        ):
+            CursorFile(self.path, log).load()
 
     def test_no_file(self) -> None:
         """A pipe or a device is refused without blocking."""

@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 class AuditTestCase(shared.JournalTestCase):
-    kind = AuditCursor
+    first = AuditCursor(recent={})
 
     def feed(self, journal: Journal, numbers: Iterable[int]) -> None:
         journal.receive(body(numbers))
@@ -76,7 +76,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests):
             def line(row: LogRow, account: str, personal: frozenset[str]) -> bytes:
                 return b"" if row.id == "3" else event_line(row, account, personal)
 
-        journal = self.journal(self.sink(first=ThirdUnreadable()))
+        journal = self.journal(self.sink(first=ThirdUnreadable(recent={})))
         logged = self.logged(journal, body(range(1, 6)), body(range(1, 7)))
         self.assertEqual("audit event 3 is unreadable and is not written", logged[-1])
         self.assertEqual(("row of the access log", 2), (Position.row, len(logged)))
@@ -127,7 +127,7 @@ class AuditFileTests(AuditTestCase, shared.FileTests):
 
 
 class AccessFileTests(shared.FileTests):
-    kind = Position
+    first = Position(start=0)
 
     def feed(self, journal: Journal, numbers: Iterable[int]) -> None:
         """Pass the pages of these rows, until the position stays the same."""
@@ -284,7 +284,7 @@ class OutputTests(AuditTestCase):
 
     def output_sink(self, cursor: Path | None = None) -> OutputSink:
         return OutputSink(
-            AuditCursor(),
+            AuditCursor(recent={}),
             self.output,
             cursor or self.cursor,
             in_thread=shared.run_here,

@@ -14,7 +14,7 @@ from tests.logs.paging import START, Table, number, requests
 DAY = 24 * 3600 * SECOND
 
 
-FIRST = Position()
+FIRST = Position(start=0)
 
 
 def next_of(found: NewRows) -> Position:
@@ -73,7 +73,7 @@ class BorderTests(SynchronousTestCase):
     def test_backlog(self) -> None:
         """Rows older than ten minutes are skipped if they are only counted."""
         for age, skipped in ((COUNTED_AGE, 0), (COUNTED_AGE + 1, 150)):
-            found = self.read(*range(1, 151), age=age, first=CountedPosition())
+            found = self.read(*range(1, 151), age=age, first=CountedPosition(start=0))
             self.assertEqual(skipped, found.skipped)
 
     def test_settled(self) -> None:
@@ -83,7 +83,7 @@ class BorderTests(SynchronousTestCase):
 
     def test_span(self) -> None:
         """Pages are followed for two minutes."""
-        young = Position(page=2, restart_at=START)
+        young = Position(start=0, page=2, restart_at=START)
         for newest, page in ((120, 3), (121, 1)):
             table = Table(range(newest - 99, newest + 101))
             rows = table.page("sort_order=asc&page_size=100")
@@ -274,7 +274,7 @@ class SkipTests(SynchronousTestCase):
         """Without a file a backlog is skipped, and the skipped rows are counted."""
         table = Table(range(1, 1001))
         now = START + COUNTED_AGE + 2000 * SECOND
-        reading = Reading(table, now, CountedPosition())
+        reading = Reading(table, now, CountedPosition(start=0))
         chosen = reading.read_page()
         self.assertEqual(([], 1000), (chosen.rows, chosen.skipped))
         self.assertEqual(reading.now, reading.position.start)
@@ -286,7 +286,7 @@ class SkipTests(SynchronousTestCase):
         table = Table()
         for one in range(5000):
             table.add(one, START + one * SECOND // 1000)
-        reading = Reading(table, START + COUNTED_AGE, CountedPosition())
+        reading = Reading(table, START + COUNTED_AGE, CountedPosition(start=0))
         for _ in range(19):
             reading.read_page()
         self.assertEqual(1882, len(reading.got))
@@ -303,10 +303,10 @@ class PositionTests(SynchronousTestCase):
     def test_after_loss(self) -> None:
         """Rows of the last lines, and older ones, count as written."""
         keys = [row.key for row in requests(range(1, 61))]
-        position = Position().after_loss([*keys[30:], *keys[:30]])
+        position = Position(start=0).after_loss([*keys[30:], *keys[:30]])
         self.assertEqual(START + 30 * SECOND, position.start)
         self.assertEqual({id_ for id_, _ in keys[29:]}, position.known.keys())
-        self.assertEqual(Position(), Position().after_loss([]))
+        self.assertEqual(Position(start=0), Position(start=0).after_loss([]))
 
     def test_once_each(self) -> None:
         """Each row is read once, with random equal times, late rows and crashes."""

@@ -34,14 +34,14 @@ class JournalsTests(SynchronousTestCase):
     def test_sinks(self) -> None:
         """A log goes to its file, or to standard output."""
         for file, kind in ((Path("log"), FileSink), (STANDARD_OUTPUT, OutputSink)):
-            sink = self.factory()._sink(AuditCursor(), file, Path("cursor"))
+            sink = self.factory()._sink(AuditCursor(recent={}), file, Path("cursor"))
             self.assertIsInstance(sink, kind)
 
     def test_output(self) -> None:
         """All logs share one output, so that lines stay whole."""
         factory, found = self.factory(), set()
         for cursor in "ab":
-            sink = factory._sink(AuditCursor(), STANDARD_OUTPUT, Path(cursor))
+            sink = factory._sink(AuditCursor(recent={}), STANDARD_OUTPUT, Path(cursor))
             assert isinstance(sink, OutputSink)
             found.add(sink._output)
         self.assertEqual(1, len(found))

@@ -115,8 +115,10 @@ class FrozenTests(SynchronousTestCase):
         """Logs pass only immutable values."""
         walk = Walk()
         rows = audit_events(range(3))
-        walk.go(new_rows(AuditCursor(), rows, 0), "audit")
-        walk.go(new_rows(Position(), Table(range(9)).answer(""), START), "access")
+        walk.go(new_rows(AuditCursor(recent={}), rows, 0), "audit")
+        walk.go(
+            new_rows(Position(start=0), Table(range(9)).answer(""), START), "access"
+        )
         for batch in batches(AuditCursor.decode(rows).rows):
             walk.go((batch, render(AuditCursor.line, batch, "", frozenset())), "lines")
         self.assertEqual([], walk.found)
