@@ -8,13 +8,14 @@ import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from typing import ClassVar, Self
 
 import msgspec
 from msgspec import Struct
 
-from api_exporter.netbird.elements import DECODE_ERRORS, decode_leniently, elements
-from api_exporter.ports import UpstreamError
+from api_exporter.netbird.bodies import LogPage, decode_log_page
+from api_exporter.netbird.elements import DECODE_ERRORS, elements
 
 NANOSECONDS_PER_SECOND = 1_000_000_000
 
@@ -130,53 +131,38 @@ class Page(Struct, frozen=True):
 
 def decode_events(body: bytes) -> Page:
     """Return the audit events of a list; raise UpstreamError."""
-    found, unreadable = _rows(body, event_key)
+    found, unreadable = _rows(
+        chain.from_iterable(filter(None, elements(body))), event_key
+    )
     return Page([found[number] for number in sorted(found, key=int)], unreadable, 0)
-
-
-class _PageFields(Struct, frozen=True):
-    data: msgspec.Raw = msgspec.Raw(b"null")
-    page: int = 1
-    page_size: int = 0
-    total_pages: int = 0
-    total_records: int | None = None
-
-    @property
-    def following_count(self) -> int:
-        size = max(0, self.page_size)
-        max_rows = max(0, self.total_pages - self.page) * size
-        if self.total_records is None:
-            return max_rows
-        return min(max_rows, max(1, self.total_records - self.page * size))
-
-
-_PAGE = msgspec.json.Decoder(_PageFields)
 
 
 def decode_page(body: bytes) -> Page:
     """Return the rows of a page of the access log; raise UpstreamError."""
-    try:
-        page = decode_leniently(_PAGE, body, 2)
-    except DECODE_ERRORS:
-        raise UpstreamError(
-            "decode", "the response is not a page of the access log"
-        ) from None
-    found, unreadable = _rows(bytes(page.data), row_key)
-    return Page([*found.values()], unreadable, page.following_count)
+    page = decode_log_page(body)
+    found, unreadable = _rows(page.data or (), row_key)
+    return Page([*found.values()], unreadable, _following_count(page))
+
+
+def _following_count(page: LogPage) -> int:
+    size = max(0, page.page_size)
+    max_rows = max(0, page.total_pages - page.page) * size
+    if page.total_records is None:
+        return max_rows
+    return min(max_rows, max(1, page.total_records - page.page * size))
 
 
 def _rows(
-    body: bytes, key_of: Callable[[msgspec.Raw], RowKey | None]
+    raws: Iterable[msgspec.Raw], key_of: Callable[[msgspec.Raw], RowKey | None]
 ) -> tuple[dict[str, LogRow], tuple[int, ...]]:
     found: dict[str, LogRow] = {}
     unreadable: list[int] = []
-    for raws in elements(body):
-        for raw in raws or ():
-            known = key_of(raw)
-            if known is None:
-                unreadable.append(hash(bytes(raw)))
-            else:
-                found[known[0]] = LogRow(*known, raw)
+    for raw in raws:
+        known = key_of(raw)
+        if known is None:
+            unreadable.append(hash(bytes(raw)))
+        else:
+            found[known[0]] = LogRow(*known, raw)
     return found, tuple(unreadable)
 
 

@@ -265,23 +265,35 @@ class CountingDecoder:
         return Decoded((), unread_count=count)
 
 
-class _Page(Struct, frozen=True):
+class LogPage(Struct, frozen=True):
+    """A page of a log, with the fields that NetBird sends."""
+
     data: list[msgspec.Raw] | None
+    page: int = 1
+    page_size: int = 0
+    total_pages: int = 0
+    total_records: int | None = None
+
+
+_LOG_PAGE = msgspec.json.Decoder(LogPage)
+
+
+def decode_log_page(body: bytes) -> LogPage:
+    try:
+        return decode_leniently(_LOG_PAGE, body, 2)
+    except DECODE_ERRORS as error:
+        raise UpstreamError(
+            "decode", f"the response is not a page: {decode_problem(error)}"
+        ) from None
 
 
 class PageDecoder:
     """A decoder of one page of a log: it only counts the records."""
 
     record = type(None)
-    _decoder = msgspec.json.Decoder(_Page)
 
     def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
-        try:
-            page = decode_leniently(self._decoder, body, 2)
-        except DECODE_ERRORS as error:
-            raise UpstreamError(
-                "decode", f"the response is not a page: {decode_problem(error)}"
-            ) from None
+        page = decode_log_page(body)
         known.inspect(page.data)
         return Decoded((), unread_count=len(page.data or ()))
 

@@ -7,6 +7,7 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.logs.lines import event_line
 from api_exporter.logs.listing import decode_page, event_key
 from api_exporter.ports import UpstreamError
+from api_exporter.subjects.reverse_proxy import PROXY_LOG
 from tests.logs import body, finish, listing
 
 
@@ -69,3 +70,16 @@ class MoreTests(SynchronousTestCase):
             found = decode_page(page % (row, more))
             self.assertEqual(expected, found.following_count)
             self.assertEqual(["a"], [row.id for row in found.rows])
+
+    def test_no_page(self) -> None:
+        """The refresh reports each body that the journal cannot read."""
+        for page in (
+            b"{}",
+            b"[]",
+            b'{"data":{}}',
+            b'{"data":[],"page":"1"}',
+            b'{"data":[],"total_pages":null}',
+            b'{"data":[],"total_records":1.5}',
+        ):
+            for decode in (decode_page, PROXY_LOG.decoder.decode):
+                self.assertRaises(UpstreamError, decode, page)
