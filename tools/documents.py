@@ -21,7 +21,7 @@ from api_exporter.netbird.unknown import Unknown
 from api_exporter.ports import Attempt
 from api_exporter.settings.definitions import ACCOUNT_SETTINGS, LIVE_SETTINGS, SECTIONS
 from api_exporter.settings.setting import Setting
-from api_exporter.subjects.table import COLLECTORS, FINDERS, RESOURCE_BY_NAME
+from api_exporter.subjects.table import COLLECTORS, RESOURCE_BY_NAME
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import (
     register_client_gauges,
@@ -65,23 +65,10 @@ def code(*words: str) -> str:
 
 
 def metrics() -> str:
-    """Return the page of metrics: the collectors' families, findings, our own."""
+    """Return the page of metrics: the collectors' families, and our own."""
     return completed(
-        "docs/metrics.md",
-        *map(_collector, COLLECTORS),
-        f"### All findings\n\n{_findings()}",
-        f"{EXPORTER}\n{_own()}",
+        "docs/metrics.md", *map(_collector, COLLECTORS), f"{EXPORTER}\n{_own()}"
     )
-
-
-def _findings() -> str:
-    """Return a table of all kinds of findings by the type of their object."""
-    names: dict[str, list[str]] = {}
-    for finder in FINDERS:
-        for kind in finder.kinds:
-            names.setdefault(kind.object_type, []).append(kind.name)
-    rows = ((code(of), code(*found)) for of, found in sorted(names.items()))
-    return table(("object_type", "findings"), rows)
 
 
 def _subject(collector: Collector) -> ModuleType:
