@@ -11,8 +11,9 @@ from typing import Protocol, TypeVar
 
 from msgspec import Struct
 
+from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.members import PeerSets, count_below
-from api_exporter.netbird.records import Group, Peer
+from api_exporter.netbird.records import Peer
 
 K = TypeVar("K", bound=Hashable)
 
@@ -52,9 +53,7 @@ def reach_of(routing: Collection[RoutingPeers]) -> Reach:
 
 
 def routing_peers(
-    groups: Iterable[Group],
-    peers: Sequence[Peer],
-    routers: Iterable[tuple[K, Iterable[Router]]],
+    inventory: Inventory, routers: Iterable[tuple[K, Iterable[Router]]]
 ) -> Mapping[K, RoutingPeers]:
     """Return the routing peers of networks or routes, by their keys.
 
@@ -71,11 +70,12 @@ def routing_peers(
             group_ids.update(router.peer_groups or ())
         router_keys[key] = frozenset(own_keys)
     members: dict[str, list[str]] = {}
-    for group in groups:
+    for group in inventory.groups or ():
         if group.id in group_ids:
             members[group.id] = [m.id for m in group.peers or ()]
             peer_ids.update(members[group.id])
-    join = _build_join([peer for peer in peers if peer.id in peer_ids], members)
+    peers = [peer for peer in inventory.peers or () if peer.id in peer_ids]
+    join = _build_join(peers, members)
     found: dict[frozenset[RouterKey], RoutingPeers] = {}
     for keys in router_keys.values():
         if keys not in found:

@@ -94,8 +94,7 @@ def network_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
         (network_id, (router for router in routers if router.enabled))
         for network_id, routers in routers_by_network(inventory).items()
     )
-    groups, peers = inventory.groups or (), inventory.peers or ()
-    return routing_peers(groups, peers, enabled)
+    return routing_peers(inventory, enabled)
 
 
 def routers_by_network(inventory: Inventory) -> Mapping[str, Sequence[NetworkRouter]]:
@@ -335,6 +334,7 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
             )
 
 
+@joined_once
 def count_reachable(inventory: Inventory) -> Reach | None:
     """Count networks with enabled resources; None while a list is unknown."""
     if not inventory.records.keys() >= {*NETWORK_REACH_READS}:

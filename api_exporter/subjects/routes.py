@@ -57,8 +57,7 @@ ROUTES = Resource(
 @joined_once
 def route_routing_peers(inventory: Inventory) -> Mapping[str, RoutingPeers]:
     enabled = ((r.id, (r,)) for r in ROUTES.of(inventory) or () if r.enabled)
-    groups, peers = inventory.groups or (), inventory.peers or ()
-    return routing_peers(groups, peers, enabled)
+    return routing_peers(inventory, enabled)
 
 
 def destination(route: Route) -> str:
@@ -153,10 +152,10 @@ def _joined(inventory: Inventory) -> Mapping[tuple[str, str], RoutingPeers]:
         if route.enabled:
             key = route.network_id, destination(route)
             substitutes.setdefault(key, []).append(route)
-    groups, peers = inventory.groups or (), inventory.peers or ()
-    return routing_peers(groups, peers, substitutes.items())
+    return routing_peers(inventory, substitutes.items())
 
 
+@joined_once
 def count_reachable(inventory: Inventory) -> Reach | None:
     """Return the numbers of enabled routes; None while a list is unknown."""
     if not inventory.records.keys() >= {*ROUTE_REACH_READS}:

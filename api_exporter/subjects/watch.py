@@ -214,13 +214,6 @@ def update_findings(
         if everything or not finder.reads or changed.intersection(finder.reads)
     }
     every = MappingProxyType({**last.by_finder, **by_finder})
-    groups, network_reach, route_reach = last.groups, last.networks, last.routes
-    if everything or changed:
-        groups = count_important(snapshot)
-    if changed.intersection(networks.NETWORK_REACH_READS):
-        network_reach = networks.count_reachable(inventory)
-    if changed.intersection(routes.ROUTE_REACH_READS):
-        route_reach = routes.count_reachable(inventory)
     waits = _waits(snapshot, resource, every, last, changed)
     is_up = snapshot.states[PEERS].up is True
     began = min(last.began, snapshot.seconds) if is_up else last.began
@@ -243,9 +236,9 @@ def update_findings(
         began=began,
         has_counts=last.has_counts or (is_up and (has_begun or seconds >= MAX_WAIT)),
         awaited=() if untried and seconds < MAX_WAIT else awaited_lists(waits),
-        groups=groups,
-        networks=network_reach,
-        routes=route_reach,
+        groups=count_important(snapshot) if everything or changed else last.groups,
+        networks=networks.count_reachable(inventory),
+        routes=routes.count_reachable(inventory),
     )
     return replace(state, found=_combined(snapshot, state))
 
