@@ -214,17 +214,14 @@ def _form_problem(text: str) -> str:
         parent = f" of {place['path']}" if place and place["path"] else ""
         return f"the field {found['name']}{parent} is missing"
     if (found := _TYPE.match(text)) and found["got"]:
-        wanted = " or ".join(map(_json_type, found["wanted"].split(" | ")))
-        return f"{what} is {_json_type(found['got'])}, not {wanted}"
+        kinds = [*found["wanted"].split(" | "), found["got"]]
+        *wanted, got = (_JSON_TYPES.get(kind, kind) for kind in kinds)
+        return f"{what} is {got}, not {' or '.join(wanted)}"
     if found := _TOO_LONG.match(text):
         return f"{what} is longer than {found['length']}"
     if text.startswith("Invalid RFC3339"):
         return f"{what} is not a time"
     return f"{what} has a value that is not allowed"
-
-
-def _json_type(name: str) -> str:
-    return _JSON_TYPES.get(name, name)
 
 
 def _decode_array(text: bytes, start: int = 0) -> Elements | None:

@@ -193,22 +193,19 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         return sum(peer.connected for peer in self.peers or ())
 
     @cached_property
-    def offline_machines(self) -> Sequence[Peer]:
-        """Offline peers without a login, which should be connected.
+    def offline_machines(self) -> Sequence[Peer] | None:
+        """Offline peers without a login, which should be connected; None if unknown.
 
         The last seen is first. Peers without detail are not among them.
         """
+        if self.peers is None or (self.detail and self.groups is None):
+            return None
         offline = [
             peer
             for peer in self.detailed_peers()
             if not peer.connected and not peer.user_id and not peer.ephemeral
         ]
         return sorted(offline, key=lambda peer: peer.last_seen or _NEVER, reverse=True)
-
-    @property
-    def knows_detailed_peers(self) -> bool:
-        """True if the peers are known, and which of them PEER_DETAIL allows."""
-        return self.peers is not None and (not self.detail or self.groups is not None)
 
     def detailed_peer_ids(self) -> Container[str] | None:
         """Return their ids; None for all peers, none while the groups are unknown."""

@@ -156,7 +156,6 @@ groups. The largest known network has a hundredth of it. Joins look up each id.
 
 
 def length_of(*fields: str) -> Callable[[Any], int]:
-    """Return a function that counts the ids in some fields of a record."""
     return lambda record: sum(len(getattr(record, field) or ()) for field in fields)
 
 

@@ -47,7 +47,7 @@ def account_entry(
         lines: some of the findings; None for the most severe ones.
     """
     inventory, peers = network.inventory, network.states[PEERS]
-    last = network.attention.last
+    machines, last = inventory.offline_machines, network.attention.last
     found, groups, started_at = last.found, last.groups, last.started_at
     reading = verdict.api_verdict(network.states, inventory, now)
     of_network = verdict.network_verdict(found, peers)
@@ -77,10 +77,8 @@ def account_entry(
         peers=_peer_numbers(inventory),
         networks=last.networks,
         routes=last.routes,
-        offline_machines_total=len(inventory.offline_machines)
-        if inventory.knows_detailed_peers
-        else None,
-        offline_machines=[*map(_machine, inventory.offline_machines[:MAX_MACHINES])],
+        offline_machines_total=None if machines is None else len(machines),
+        offline_machines=[*map(_machine, (machines or ())[:MAX_MACHINES])],
         groups=_groups(inventory, groups),
         expiring=_expiring(found, of_network),
         finding_counts=FindingCounts(**found.counts) if found.counts else None,
