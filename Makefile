@@ -10,7 +10,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help run test units check format generated acceptance clean
-.PHONY: simulation programs lowest pythons with demo boards dashboards docs rules bench figures fuzz
+.PHONY: coverage simulation programs lowest pythons with demo boards dashboards docs rules bench figures fuzz
 
 # The longest come first, so that none is left over at the end.
 LONGEST := $(addprefix tests.integration.test_,status_page pprof events)
@@ -60,11 +60,14 @@ test: check $(VENV)/dev ## Run all checks and tests: five minutes on two process
 	@COVERAGE_PROCESS_START=pyproject.toml $(BIN)/python -m twisted.trial -j2 \
 		$(filter-out $(UNTRACED),$(UNITS))
 	@$(BIN)/python -m twisted.trial -j2 $(UNTRACED)
-	@$(BIN)/coverage combine --quiet
-	@$(BIN)/coverage report --fail-under=90
-	@$(BIN)/coverage report --fail-under=100 --include="$$($(BIN)/python -m tools.pure)"
-	@$(MAKE) --no-print-directory -j2 simulation programs
+	@$(MAKE) --no-print-directory -j3 coverage simulation programs
 	@TEST_DURATIONS= $(BIN)/python -m tools.durations $(TEST_DURATIONS)
+
+# Compare what the traced tests reached with the limits.
+coverage:
+	@nice $(BIN)/coverage combine --quiet
+	@nice $(BIN)/coverage report --fail-under=90
+	@nice $(BIN)/coverage report --fail-under=100 --include="$$($(BIN)/python -m tools.pure)"
 
 # Two days of a seed that stays, and two of one that each commit has for its own: so the
 # same commit fails again.
@@ -76,7 +79,7 @@ simulation: $(VENV)/dev
 		wait $$first && exit $$second
 
 # What they run is covered by the others already, so nothing traces them. They mostly wait:
-# the simulation runs beside them.
+# simulation and coverage run beside them.
 # Run the tests that start programs: minutes.
 programs: $(VENV)/dev
 	@mkdir -p build
