@@ -18,6 +18,9 @@ from api_exporter.logs.lines import LINE_START
 from api_exporter.logs.listing import LogCursor
 from api_exporter.settings.regular_file import read_regular_file
 
+_MODE = 0o640
+"""The mode of new files: their lines may contain personal data."""
+
 _TAIL_BYTES = 1024 * 1024
 """Bytes at the end of a file that are read if there is no cursor."""
 
@@ -74,7 +77,8 @@ class CursorFile:
     def save(self, saved: Saved) -> None:
         """Replace the file atomically: a crash leaves the old or the new cursor."""
         self._new.unlink(missing_ok=True)
-        with self._new.open("xb") as file:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+        with os.fdopen(os.open(self._new, flags, _MODE), "wb") as file:
             file.write(msgspec.json.encode(saved.cursor) + b"\n")
             if saved.lines:
                 file.write(msgspec.json.encode(saved.place) + b"\n" + saved.lines)
@@ -170,7 +174,7 @@ class LinesFile:
             self.close()
         if self._file is None:
             flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
-            file = os.open(self.path, flags, 0o640)
+            file = os.open(self.path, flags, _MODE)
             if why := _lock(file):
                 os.close(file)
                 raise ValueError(why)

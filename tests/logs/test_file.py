@@ -73,6 +73,13 @@ class AppendTests(FileTestCase):
             self.assertEqual(lines([5]), self.path.read_bytes())
         self.assertEqual(lines([1, 2, 3, 4]), moved.read_bytes())
 
+    def test_mode(self) -> None:
+        """Other users read neither the lines nor their copy in the cursor."""
+        self.addCleanup(os.umask, os.umask(0o022))
+        self.append(lines([1]))
+        modes = [path.stat().st_mode & 0o777 for path in (self.path, self.cursor)]
+        self.assertEqual([0o640, 0o640], modes)
+
     def test_failure(self) -> None:
         """A failed write is removed; lines that another program appended stay."""
         self.append(lines([1]))
