@@ -152,6 +152,5 @@ class AccountSet(MultiService):
         return DeferredList([super().stopService(), self._stops], consumeErrors=True)
 
     def reload(self) -> None:
-        """Reload the files of all accounts."""
         for account in self.accounts.values():
             account.reload()

@@ -72,7 +72,6 @@ _KINDS = {
 
 @cache
 def default_thresholds() -> Thresholds:
-    """Return the thresholds that are part of the package."""
     text = get_data("api_exporter", "thresholds.json") or b""
     return msgspec.json.decode(text, type=Thresholds)
 

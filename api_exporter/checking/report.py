@@ -257,7 +257,6 @@ def _head(account: Account) -> Iterator[str]:
 
 
 def report_lines(network: AccountNetwork, now: float, runbooks: str) -> Iterator[str]:
-    """Yield the account's entry in the document as lines."""
     entry = account_entry(network, runbooks=runbooks, now=now)
     yield from resource_lines(entry)
     yield f"cost: {network.describe_cost()}"
@@ -298,7 +297,6 @@ _ROW = "{:<34}  {:<12}  {:>7}  {:>7}"
 
 
 def resource_lines(entry: AccountEntry) -> Iterator[str]:
-    """Yield a table of the resources."""
     yield f"reachable: {'yes' if entry.reachable else 'no'}"
     yield _ROW.format("path", "outcome", "records", "ms")
     for one in entry.resources:
@@ -337,7 +335,6 @@ def finding_line(finding: FindingEntry) -> str:
 
 
 def _record_lines(one: ResourceEntry) -> Iterator[str]:
-    """Yield lines about rejected records, and about unknown fields and values."""
     for problem in one.problems:
         yield f"left out: {one.resource}{problem}"
     if omitted := one.rejected - len(one.problems):

@@ -25,7 +25,6 @@ class Collector(Struct, frozen=True, dict=True):
 
     @cached_property
     def reads(self) -> tuple[str, ...]:
-        """The resources of which its families are made."""
         return tuple(dict.fromkeys(name for row in self.rows for name in row.reads))
 
     @cached_property

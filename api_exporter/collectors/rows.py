@@ -91,7 +91,6 @@ class Row(Struct, frozen=True):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """All resources on which its samples depend."""
         return self.needs + self.chosen_by
 
 
@@ -326,7 +325,6 @@ class ObjectKind(Generic[R]):
 
 
 def id_and_name(kind: str) -> Callable[[Named], Labels]:
-    """Return a function that labels objects with their ids and names."""
     id_label = f"{kind}_id"
     return lambda found: text.labels(**{id_label: found.id, kind: found.name})
 
@@ -336,7 +334,6 @@ def personal_kinds(inventory: Inventory) -> frozenset[str]:
 
 
 def or_unknown(value: str | None) -> str:
-    """Return a label's value, or `unknown` for an empty one."""
     return value or "unknown"
 
 

@@ -90,7 +90,6 @@ def with_demo_accounts(settings: Settings) -> Settings:
 def server(
     listening: socket.socket, *, settings: Settings, reactor: IReactorSocket, now: Now
 ) -> Service:
-    """Return a service that serves the simulation on a listening socket."""
     peers, count = settings.demo_peers, settings.demo_accounts
     networks = (
         customers(count, peers)

@@ -56,7 +56,6 @@ class AuditCursor(LogCursor, frozen=True, kw_only=True):
     former: dict[str, str] = field(default_factory=dict)
 
     def new(self, page: Page, _: int) -> NewRows:
-        """Return the new events of a whole list."""
         events, recent = page.rows, self.recent
         if not events or not recent:
             return NewRows(self, [e for e in events if not _has(self.former, e)])

@@ -123,7 +123,6 @@ class LinesFile:
         return saved.cursor, recovered
 
     def write(self, lines: bytes, cursor: LogCursor) -> None:
-        """Write lines and save their cursor. If that fails, only `load` may follow."""
         if not lines:
             self._cursor.save(Saved(cursor))
             return
@@ -164,7 +163,6 @@ class LinesFile:
         return None
 
     def close(self) -> None:
-        """Close the file; the next write opens the path again."""
         if self._file is not None:
             file, self._file = self._file, None  # closed even if that fails
             os.close(file)

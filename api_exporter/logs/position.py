@@ -102,7 +102,6 @@ class Position(LogCursor, frozen=True, kw_only=True):
         return max(self.known.values(), default=self.start)
 
     def new(self, page: Page, now: int) -> NewRows:
-        """Return the new rows of a page, and the next position."""
         rows = [(nanoseconds(row.timestamp), row) for row in page.rows]
         present = [(time, row) for time, row in rows if time <= now + MAX_AHEAD]
         more = page.following_count if len(present) == len(rows) else 0

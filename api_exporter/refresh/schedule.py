@@ -124,7 +124,6 @@ class Schedule:
         self._recovered_at = -NEVER
 
     def offer(self) -> None:
-        """Offer the next requests to the budget, which starts them."""
         if self._is_stopped:
             self._budget.withdraw(self, self._clock)
         else:

@@ -86,7 +86,6 @@ def other_counts(entry: AccountEntry) -> str:
 
 
 def unchecked(entry: AccountEntry) -> str:
-    """Return a sentence about resources that are not known."""
     return f"Unknown and not checked: {', '.join(entry.unchecked)}."
 
 

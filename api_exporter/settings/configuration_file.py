@@ -155,7 +155,6 @@ def with_defaults_from(
 
 
 def readable_by_all(path: Path) -> bool:
-    """Return whether every user of this machine can read the file."""
     try:
         return path.stat().st_mode & 0o004 != 0
     except OSError:  # the file was removed after it was read

@@ -43,7 +43,6 @@ def _lines(setting: Setting) -> str:
 
 
 def overview() -> Iterator[str]:
-    """Yield a line for each section and each setting."""
     for title, settings in SECTIONS.items():
         yield f"\n{title}:"
         for setting in settings:

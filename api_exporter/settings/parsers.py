@@ -97,8 +97,6 @@ def duration(text: str) -> float:
 
 
 def whole(low: int, high: int) -> Callable[[str], int]:
-    """Return a parser of whole numbers from low to high."""
-
     def parse(text: str) -> int:
         if (
             not re.fullmatch(r"\d{1,15}", text, re.ASCII)
@@ -312,7 +310,6 @@ def peer_detail(text: str) -> frozenset[str] | None:
 
 
 def groups(text: str) -> tuple[str, ...]:
-    """Return names or ids of groups, each once."""
     return names(text) if text else ()
 
 

@@ -95,7 +95,6 @@ def _with_login(host: str, port: int, user: str, secret: str) -> Proxy:
 
 
 def proxy_or_none(text: str) -> "Proxy | Literal['none']":
-    """Parse the address of a proxy, or `none`."""
     return NO_PROXY_WORD if text.lower() == NO_PROXY_WORD else proxy(text)
 
 

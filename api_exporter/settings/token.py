@@ -150,7 +150,6 @@ def read_setting_file(path: Path, max_bytes: int) -> bytes:
 
 
 def token_file(text: str) -> TokenFile:
-    """Return a token file that can be read."""
     file = TokenFile(Path(text))
     file.read()
     return file

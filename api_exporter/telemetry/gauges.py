@@ -111,8 +111,6 @@ def register_resource_gauges(
     states: Mapping[str, ResourceState],
     budget: Callable[[], float | None],
 ) -> None:
-    """Register the gauges of each resource, and of the request budget."""
-
     def by_resource(value: Callable[[ResourceState], float | None]) -> dict[str, float]:
         values = ((name, value(one)) for name, one in states.items())
         return {name: known for name, known in values if known is not None}
@@ -236,7 +234,6 @@ def register_finding_gauges(
     omitted: Callable[[], Mapping[str, int]],
     thresholds: Callable[[], Mapping[str, float]],
 ) -> None:
-    """Register gauges of the findings."""
     OwnMetrics(
         registry,
         OwnFamily(
@@ -276,7 +273,6 @@ def register_client_gauges(
     token_readable: Callable[[], bool | None] = lambda: None,
     certificate_readable: Callable[[], bool | None] = lambda: None,
 ) -> None:
-    """Register the gauges of files and certificates."""
     OwnMetrics(
         registry,
         OwnFamily(

@@ -159,8 +159,6 @@ def register_access_metrics(
 def register_account_gauges(
     registry: CollectorRegistry, accounts: Callable[[], Mapping[str, AccountTelemetry]]
 ) -> None:
-    """Register the gauges of all accounts, in the registry of the process."""
-
     def up() -> dict[str, float]:
         ups = ((name, account.states[PEERS].up) for name, account in accounts().items())
         return {name: up for name, up in ups if up is not None}

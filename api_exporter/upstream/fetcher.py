@@ -188,7 +188,6 @@ class Fetcher:
             number += 1
 
     async def log_reachability(self) -> None:
-        """Log whether the NetBird API responds at all."""
         body, problem = BodyReceiver(self._body_memory), ""
         timeout = self._settings.http_timeout
         try:

@@ -46,7 +46,6 @@ class AccountPage(ReadOnlyPage):
         return error_line(request, 400, line)
 
     def visible_document(self, request: Request) -> Document:
-        """Return the document of the accounts that the client may see."""
         visible, every = visible_accounts(request), self.networks
         if visible is ALL_ACCOUNTS:
             make = partial(self.context.document, every.values())

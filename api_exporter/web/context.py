@@ -211,5 +211,4 @@ class SiteContext(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def own_metrics(self) -> TTLCache[Piece]:
-        """The ends of metrics pages: the exporter's own metrics."""
         return TTLCache(self.clock.seconds)

@@ -359,7 +359,6 @@ _LookupRow = defstruct("_LookupRow", LOOKUP_COLUMNS, frozen=True, gc=False)
 
 
 def lookup_row(row: PeerRow) -> Struct:
-    """Return the columns of `/lookup`."""
     return _LookupRow(*_lookup_values(row))
 
 

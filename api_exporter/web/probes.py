@@ -32,7 +32,6 @@ class Health(AccountPage):
         )
 
     def many(self, _request: Request) -> dict[str, object]:
-        """Return the `up` of each account."""
         return self._process(
             accounts={
                 name: {"up": network.states[PEERS].up}

@@ -33,7 +33,6 @@ def axis_top(count: int) -> int:
 
 
 def chart(samples: Sequence[Sample | None], uptime: float) -> Chart:
-    """Return the chart of the samples of all steps."""
     top = axis_top(max((one.peers for one in samples if one), default=0))
     start = WIDTH * (1 - uptime / HISTORY_SECONDS)
     return Chart(

@@ -70,7 +70,6 @@ POLICY = "; ".join(
 
 
 def set_security_headers(request: Request) -> None:
-    """Set headers that forbid other scripts, frames and sites."""
     request.setHeader(b"Content-Security-Policy", POLICY.encode())
     request.setHeader(b"Referrer-Policy", b"no-referrer")
     forbid_other_sites(request)
