@@ -8,6 +8,7 @@ from msgspec import Struct
 from api_exporter import formatting
 from api_exporter.exposition.text import timestamp
 from api_exporter.formatting import with_noun
+from api_exporter.netbird import resource_state
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import PEERS
@@ -117,19 +118,8 @@ def summary(verdicts: Collection[VerdictWord]) -> str:
     return f"{working} of {with_noun(len(verdicts), 'account')} working"
 
 
-StateWord = Literal[
-    "starting",
-    "fresh",
-    "late",
-    "failing",
-    "expired",
-    "waiting",
-    "held_back",
-    "unsupported",
-    "restricted",
-    "dormant",
-]
-"""The state of a resource."""
+StateWord = Literal[resource_state.StateWord, "waiting", "held_back", "dormant"]
+"""The state of a resource, as its account shows it."""
 
 
 STATE_VERDICTS: Mapping[StateWord, VerdictWord] = {
