@@ -16,8 +16,7 @@ LOCK = ROOT / "deploy/lock"
 _ENTRY = re.compile(
     r"^(?P<name>[a-z0-9-]+)==(?P<version>[^ ]+)(?: ; [^\\]+)? \\\n"
     r"(?:    --hash=sha256:[0-9a-f]{64} \\\n)*"
-    r"    --hash=sha256:[0-9a-f]{64}\n"
-    r"(?:    # .*\n)+",
+    r"    --hash=sha256:[0-9a-f]{64}\n",
     re.MULTILINE,
 )
 
