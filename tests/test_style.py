@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
+from twisted.python.reflect import namedAny
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.settings.definitions import RETIRED, SETTINGS
@@ -296,7 +297,7 @@ class StyleTests(SynchronousTestCase):
         self.assertEqual([], missing)
 
     def test_modules(self) -> None:
-        """Each module of the package that a document names can be imported."""
+        """Each module that a document names can be imported, and a recipe's tests."""
         named = {
             (path, name)
             for path in documents()
@@ -308,6 +309,9 @@ class StyleTests(SynchronousTestCase):
         self.assertTrue(named)
         unknown = [x for x in named if importlib.util.find_spec(x[1]) is None]
         self.assertEqual([], unknown)
+        text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+        for name in set(re.findall(r"\btests(?:\.\w+)+", text)):
+            namedAny(name)  # a module, or a class of one
 
     def test_names(self) -> None:
         """Each metric and setting that a document names exists."""
