@@ -220,12 +220,18 @@ class ObjectKind(Generic[R]):
         known: Sequence[str],
         **options: Unpack[MetricOptions],
     ) -> Row:
-        """Return a row with 1 for the state of each object and 0 for other states."""
+        """Return a row with 1 for the state of each object and 0 for other states.
+
+        An unknown state has a sample of its own. An object without a state has zeros.
+        """
         get = attrgetter(field)
 
-        def make(every: Iterable[R]) -> Iterable[Sample]:
-            keyed = ((self.key(record), get(record)) for record in every)
-            return text.states(label, known, keyed)
+        def make(every: Iterable[R]) -> Iterator[Sample]:
+            for record in every:
+                key, current = self.key(record), get(record)
+                for state in dict.fromkeys((*known, current or known[0])):
+                    shown = text.labels(**{label: state})
+                    yield text.join_labels(key, shown), int(state == current)
 
         return self.samples(
             name, description, f"{self._source}.{field}", make, **options

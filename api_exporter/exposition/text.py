@@ -6,7 +6,7 @@ families of the object.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import islice
 from typing import TypeVar
@@ -140,13 +140,6 @@ def timestamp(instant: datetime | None, /) -> float | None:
     return since.days * 86400 + since.seconds
 
 
-def is_never(instant: datetime | None, /) -> bool:
-    """Return whether an instant means "never". The year decides for most instants."""
-    if instant is not None and instant.year > 1970:
-        return False
-    return timestamp(instant) is None
-
-
 K = TypeVar("K", bound=Hashable)
 
 
@@ -167,19 +160,6 @@ def count_by(
     for key, count in count_each(keys).items():
         counts[labelled(key)] += count
     return sorted(counts.items())
-
-
-def states(
-    label: str, known: Sequence[str], keyed: Iterable[tuple[Labels, str]]
-) -> Iterator[Sample]:
-    """Yield for each object 1 for its state and 0 for each other known state.
-
-    An unknown state gets a sample of its own. An object without a state has only zeros.
-    """
-    for key, current in keyed:
-        for state in dict.fromkeys((*known, current or known[0])):
-            shown = f'{key[:-1]},{label}="{escape(truncate(state))}"}}'
-            yield shown, int(state == current)
 
 
 def number(value: float) -> str:

@@ -8,14 +8,7 @@ from math import ceil
 from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
 from api_exporter.attention.thresholds import DAY, HOUR
 from api_exporter.collectors.rows import ObjectKind, or_unknown, personal_kinds
-from api_exporter.exposition.text import (
-    Labels,
-    Sample,
-    boolean,
-    is_never,
-    labels,
-    timestamp,
-)
+from api_exporter.exposition.text import Labels, Sample, boolean, labels, timestamp
 from api_exporter.formatting import with_noun
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.inventory import Inventory
@@ -180,7 +173,7 @@ FAMILIES = (
         "Number of peers that belong to a user and have never logged in",
         "peers[].user_id, peers[].last_login",
         lambda peers: [
-            ("", sum(p.user_id != "" and is_never(p.last_login) for p in peers))
+            ("", sum(p.user_id != "" and not timestamp(p.last_login) for p in peers))
         ],
     ),
     PEER.samples(
