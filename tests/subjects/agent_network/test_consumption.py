@@ -8,11 +8,14 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
-from api_exporter.subjects.agent_network.consumption import used_ratios
+from api_exporter.subjects.agent_network.consumption import month_cost, used_ratios
 from api_exporter.subjects.agent_network.resources import (
     AgentBudgetRule,
     Consumption,
     ConsumptionRow,
+    Usage,
+    UsageBucket,
+    UsagePeriod,
 )
 from tests.inventories import inventory_of
 
@@ -33,6 +36,16 @@ def consumed(number: int) -> ConsumptionRow:
         window_seconds=86_400,
         tokens_input=number,
     )
+
+
+class MonthTests(SynchronousTestCase):
+    def test_midnight(self) -> None:
+        """A day that the earlier days hold after midnight is not counted twice."""
+        bucket = UsageBucket(period_start="2026-11-21", input_cost_usd=2.0)
+        day = UsagePeriod(first="2026-11-21", last="2026-11-21", buckets=(bucket,))
+        month = UsagePeriod(first="2026-11-01", last="2026-11-21", buckets=(bucket,))
+        for earlier in (None, month):
+            self.assertEqual(2.0, month_cost([Usage(earlier=earlier, today=day)], NOW))
 
 
 def rule(number: int, cap: int, *groups: str) -> AgentBudgetRule:
