@@ -11,7 +11,7 @@ import gc
 import signal
 import sys
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from twisted.application.service import IServiceMaker, MultiService, ServiceMaker
 from twisted.internet.defer import Deferred
@@ -80,6 +80,13 @@ class CommandOptions(Options):
         from api_exporter.settings.example import overview  # noqa: PLC0415
 
         return "\n".join([super().__str__(), *overview(), ""])
+
+    def opt_help(self) -> NoReturn:
+        """Display this help and exit, also where its reader ends early."""
+        _print(f"{self}\n")
+        raise SystemExit(0)
+
+    opt_help.__doc__ = Options.opt_help.__doc__
 
     def parseArgs(self, *words: str) -> None:
         """Refuse words that are no options."""

@@ -63,7 +63,7 @@ class MainTests(SynchronousTestCase):
 
     def test_broken_pipe(self) -> None:
         """A reader that ends early is no error."""
-        for command in ("--settings", "--runbook=ApiExporterDown"):
+        for command in ("--help", "--settings", "--runbook=ApiExporterDown"):
             self.patch(sys, "argv", ["api-exporter", command])
             reader, writer = os.pipe()
             os.close(reader)
