@@ -148,7 +148,7 @@ def _panel(
         "datasource": SOURCE,
         "gridPos": dict(zip("xywh", at, strict=True)),
         "targets": [
-            {"refId": chr(65 + number), "datasource": SOURCE, **target}
+            {"refId": chr(65 + number), **target}
             for number, target in enumerate(targets)
         ],
         "fieldConfig": {"defaults": defaults, "overrides": [*overrides]},
