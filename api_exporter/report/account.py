@@ -9,7 +9,9 @@ from api_exporter.formatting import instant
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import PEERS
+from api_exporter.ports import UpstreamError
 from api_exporter.refresh.network import AccountNetwork
+from api_exporter.refresh.states import States
 from api_exporter.report import verdict, words
 from api_exporter.report.document import (
     AccountEntry,
@@ -87,8 +89,8 @@ def account_entry(
         no_findings=words.no_findings(found, of_network),
         unchecked=found.unknown,
         off=[name for name in RESOURCE_BY_NAME if name not in states],
-        failures=[*_failures(network, states, now)],
-        resources=[*_resources(network, states)],
+        failures=[*_failures(network.states, now)],
+        resources=[*_resources(network.states, states)],
     )
 
 
@@ -113,19 +115,14 @@ def _machine(peer: Peer) -> Machine:
     return Machine(name=safe_line(peer.name or peer.id), last_seen=last_seen)
 
 
-def _failures(
-    network: AccountNetwork, words: Mapping[str, StateWord], now: float
-) -> Iterator[FailureEntry]:
+def _failures(states: States, now: float) -> Iterator[FailureEntry]:
     """Yield an entry for each cause, in the order of the resources."""
-    states = network.states
-    failing: dict[str, list[str]] = {}
+    failing: dict[str, tuple[UpstreamError, list[str]]] = {}
     for name, known in states.items():
-        if known.error is not None and words[name] == "failing":
-            failing.setdefault(str(known.error), []).append(name)
+        if (error := known.error) is not None:
+            failing.setdefault(str(error), (error, []))[1].append(name)
     given = set[str]()
-    for names in failing.values():
-        error = states[names[0]].error
-        assert error is not None
+    for error, names in failing.values():
         steps = advice(error, token_accepted=states[PEERS].up is True)
         yield FailureEntry(
             resources=names,
@@ -138,12 +135,11 @@ def _failures(
 
 
 def _resources(
-    network: AccountNetwork, words: Mapping[str, StateWord]
+    states: States, words: Mapping[str, StateWord]
 ) -> Iterator[ResourceEntry]:
     for name, word in words.items():
-        state = network.states.every[name]
-        error = state.error if word == "failing" else None
-        has_ended = state.ended_at is not None
+        state = states.every[name]
+        error, has_ended = state.error, state.ended_at is not None
         yield ResourceEntry(
             resource=name,
             path=RESOURCE_BY_NAME[name].path,
