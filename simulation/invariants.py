@@ -625,7 +625,7 @@ class Checker:
     def _status(self, account: str, body: bytes) -> Problems:
         [entry] = json.loads(body)["accounts"]
         network = self.world.known[account].network
-        peers, counts = network.inventory.peers, network.attention.found.counts
+        peers, counts = network.inventory.peers, network.findings.found.counts
         total = None if entry["peers"] is None else entry["peers"]["total"]
         if total != (None if peers is None else len(peers)):
             yield f"/status.json of {account} has {total} peers, which is wrong"
@@ -667,10 +667,10 @@ class Checker:
                 continue  # Findings are updated after a successful refresh.
             if self.world.seconds() - self.world.jumped_at < HOUR:
                 continue
-            last = network.attention.last
+            last = network.findings
             # Some findings depend on time alone and appear between two refreshes.
             ago = self.world.seconds() - known.read_at.get(PEERS, 0.0)
-            snapshot = network.attention.snapshot()
+            snapshot = network.snapshot()
             now_found, then_found = (
                 update_findings(replace(snapshot, now=at), PEERS, KeptFindings())
                 for at in (now, now - ago)

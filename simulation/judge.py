@@ -126,7 +126,7 @@ class AccountJudge:
         self._world = world
         self._known = known
         self._lists = lists
-        self._settings = known.network.attention.snapshot()
+        self._settings = known.network.snapshot()
         self._truth: dict[tuple[Finder, Versions], Keys] = {}
         self._missing: dict[FindingKey, float] = {}
         self._explained: dict[FindingKey, tuple[object, str]] = {}
@@ -135,7 +135,7 @@ class AccountJudge:
 
     def is_about(self, known: Knowledge) -> bool:
         """Return whether the account was not replaced, nor its thresholds."""
-        thresholds = known.network.attention.thresholds
+        thresholds = known.network.thresholds
         return self._known is known and self._settings.thresholds is thresholds
 
     def forget(self) -> None:
@@ -144,7 +144,7 @@ class AccountJudge:
         self._looked = (None, 0)
 
     def judge(self, counts: Counter[tuple[str, str]]) -> Problems:
-        found, count = self._known.network.attention.found, self._lists.count
+        found, count = self._known.network.findings.found, self._lists.count
         looked, counted = self._looked
         if looked is not found:
             self._looked = found, count

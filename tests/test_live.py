@@ -157,7 +157,7 @@ class LiveTestCase(SynchronousTestCase):
         return self.exporter.accounts[name].network.text().decode()
 
     def found(self, name: str) -> Sequence[Finding]:
-        return self.exporter.accounts[name].network.attention.found.findings
+        return self.exporter.accounts[name].network.findings.found.findings
 
     def get(self, path: str) -> str:
         """Return the response to a request of a client."""

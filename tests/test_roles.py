@@ -50,17 +50,17 @@ class RolesTests(SynchronousTestCase):
 
     def test_finding(self) -> None:
         """One finding names the role and what is missing; a service user has none."""
-        found = network("usage_viewer").attention.found.findings
+        found = network("usage_viewer").findings.found.findings
         [finding] = [f.text for f in found if "token's user" in f.subject]
         self.assertIn("has the role usage_viewer and may not read everything.", finding)
         self.assertIn("setup_keys, networks, network_routers", finding)
         self.assertNotIn("peers", finding)
-        found = network("user").attention.found.findings
+        found = network("user").findings.found.findings
         [finding] = [f.text for f in found if "token's user" in f.subject]
         self.assertEqual(1, finding.count("peers"))
         self.assertIn("The exporter withholds peers, accounts,", finding)
         for role in (SERVICE, "auditor"):
-            found = network(role).attention.found.findings
+            found = network(role).findings.found.findings
             self.assertNotIn("token's user", " ".join(f.text for f in found))
 
 

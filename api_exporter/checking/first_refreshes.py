@@ -32,7 +32,7 @@ async def first_refreshes(network: AccountNetwork, clock: IReactorTime) -> None:
         if inventory is not evaluated and not _is_reading(network, clock.seconds()):
             evaluated = inventory
             await network.update_findings(PEERS)
-            if _has_failed(network) or not network.attention.found.kept_back:
+            if _has_failed(network) or not network.findings.found.kept_back:
                 return
         await deferLater(clock, _POLL_SECONDS)
     await network.update_findings(PEERS)
@@ -49,7 +49,7 @@ def _is_reading(network: AccountNetwork, now: float) -> bool:
     peers = network.states[PEERS]
     if peers.word(now) == "starting" or any(True for _ in unread(network)):
         return True
-    awaited = network.attention.last.awaited
+    awaited = network.findings.awaited
     return any(
         one.began is not None
         or (name in awaited and one.due is not None and one.due < now + _SOON_SECONDS)
@@ -74,7 +74,7 @@ def unread(network: AccountNetwork) -> Iterator[str]:
 
 def strict_status(network: AccountNetwork) -> int:
     """Return UNREAD without peers, 2 for a critical finding, 1 for less, else 0."""
-    states, found = network.states, network.attention.found
+    states, found = network.states, network.findings.found
     if not states[PEERS].up:
         return UNREAD
     if found.counts.get("critical"):

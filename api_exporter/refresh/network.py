@@ -15,6 +15,7 @@ from twisted.application.service import MultiService
 from twisted.internet.defer import CancelledError, DeferredLock
 from twisted.logger import Logger, LogLevel
 
+from api_exporter.attention.finding import Snapshot
 from api_exporter.attention.history import History, Sample, Worst
 from api_exporter.attention.thresholds import SEVERITIES, Thresholds, default_thresholds
 from api_exporter.clocks import Clocks, log_of
@@ -34,11 +35,7 @@ from api_exporter.settings.definitions import AccountSettings
 from api_exporter.subjects import watch
 from api_exporter.subjects.account import INSTANCE_VERSION
 from api_exporter.subjects.table import RULES
-from api_exporter.subjects.watch import (
-    CertificateLifetimes,
-    FindingsKeeper,
-    KeptFindings,
-)
+from api_exporter.subjects.watch import CertificateLifetimes, KeptFindings
 from api_exporter.telemetry.account import AccountTelemetry
 from api_exporter.telemetry.gauges import register_finding_gauges, register_page_gauges
 
@@ -59,6 +56,7 @@ class AccountNetwork(MultiService):
 
     Attributes:
         followers: called after each refresh, one after the other.
+        findings: those of the newest evaluation.
     """
 
     def __init__(
@@ -99,15 +97,9 @@ class AccountNetwork(MultiService):
             budget=lambda: plan.budget.per_minute,
         )
         self.history = History(period=self.selection.periods[PEERS])
-        self.attention = FindingsKeeper(
-            lambda: self.inventory,
-            states=self.states,
-            now=clocks.now,
-            clock=clocks.clock.seconds,
-            important_groups=settings.important_groups,
-            thresholds=thresholds or default_thresholds(),
-            certificate_lifetimes=certificates,
-        )
+        self.findings = KeptFindings(started_at=clocks.now())
+        self.thresholds = thresholds or default_thresholds()
+        self._important, self._certificates = settings.important_groups, certificates
         self._register_gauges(registry)
         self.pipeline = self._make_pipeline(settings, fetch, clocks, logs)
         self.refresher = Refresher(
@@ -126,10 +118,10 @@ class AccountNetwork(MultiService):
         register_page_gauges(registry, self.pages)
         register_finding_gauges(
             registry,
-            findings=lambda: self.attention.found.counts,
-            series=lambda: self.attention.found.series,
-            omitted=lambda: self.attention.found.omitted,
-            thresholds=lambda: self.attention.thresholds.of_alerts,
+            findings=lambda: self.findings.found.counts,
+            series=lambda: self.findings.found.series,
+            omitted=lambda: self.findings.found.omitted,
+            thresholds=lambda: self.thresholds.of_alerts,
         )
 
     def _make_pipeline(
@@ -187,13 +179,13 @@ class AccountNetwork(MultiService):
         self.telemetry.recent.extend(before.telemetry.recent)
         if self.history.step == before.history.step:
             self.history = before.history
-        self.attention.last = before.attention.last
+        self.findings = before.findings
         await self._on_refreshed(PEERS)
 
     def _on_other_account(self) -> None:
         self._log.warn("the token is of another account: all records are removed")
         self.history = History(period=self.history.step)
-        self.attention.last = KeptFindings(started_at=self._now())
+        self.findings = KeptFindings(started_at=self._now())
         self.refresher.begin_again()
 
     def count_attempt(self, attempt: Attempt) -> None:
@@ -250,7 +242,7 @@ class AccountNetwork(MultiService):
             for follower in self.followers:
                 await self._follow(follower, resource)
         if peers is not None:
-            counts = self.attention.found.counts
+            counts = self.findings.found.counts
             worst: Worst = next((name for name in SEVERITIES if counts.get(name)), None)
             worst = worst if counts else "unknown"
             sample = Sample(len(peers), self.inventory.connected_count, worst)
@@ -283,19 +275,32 @@ class AccountNetwork(MultiService):
 
     async def use_thresholds(self, thresholds: Thresholds | None) -> None:
         thresholds = thresholds or default_thresholds()
-        if thresholds != self.attention.thresholds:
-            self.attention.thresholds = thresholds
+        if thresholds != self.thresholds:
+            self.thresholds = thresholds
             async with self._followers_lock:
                 await self._follow(self.update_findings, PEERS)
 
-    async def update_findings(self, resource: str) -> None:
-        before = self.attention.last
-        last = await self._compute(
-            watch.update_findings, self.attention.snapshot(), resource, before
+    def snapshot(self) -> Snapshot:
+        server_certificate, client_certificate = self._certificates()
+        return Snapshot(
+            inventory=self.inventory,
+            thresholds=self.thresholds,
+            now=self._now(),
+            seconds=self._clock.seconds(),
+            states=MappingProxyType(dict(self.states)),
+            important_groups=self._important,
+            server_certificate=server_certificate,
+            client_certificate=client_certificate,
         )
-        if self.attention.last is not before:  # they are of another account
+
+    async def update_findings(self, resource: str) -> None:
+        before = self.findings
+        last = await self._compute(
+            watch.update_findings, self.snapshot(), resource, before
+        )
+        if self.findings is not before:  # they are of another account
             return
-        self.attention.last = last
+        self.findings = last
         until = min((wait.until for wait in last.waits.values()), default=inf)
         self.refresher.await_lists(last.awaited, until)
 

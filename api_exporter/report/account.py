@@ -49,7 +49,7 @@ def account_entry(
         lines: some of the findings; None for the most severe ones.
     """
     inventory, peers = network.inventory, network.states[PEERS]
-    machines, last = inventory.offline_machines, network.attention.last
+    machines, last = inventory.offline_machines, network.findings
     found, groups, started_at = last.found, last.groups, last.started_at
     reading = verdict.api_verdict(network.states, inventory, now)
     of_network = verdict.network_verdict(found, peers)

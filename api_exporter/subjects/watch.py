@@ -2,7 +2,6 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Set
-from dataclasses import KW_ONLY, dataclass, field
 from itertools import chain, groupby, islice
 from math import inf
 from operator import attrgetter
@@ -26,18 +25,10 @@ from api_exporter.attention.finding import (
     join_lines,
 )
 from api_exporter.attention.fleet import drop_at
-from api_exporter.attention.thresholds import (
-    SEVERITIES,
-    Lifetime,
-    Thresholds,
-    default_thresholds,
-)
+from api_exporter.attention.thresholds import SEVERITIES, Lifetime
 from api_exporter.exposition.text import truncate
-from api_exporter.netbird.inventory import Inventory
-from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import PEERS
 from api_exporter.netbird.routing import Reach
-from api_exporter.ports import Now
 from api_exporter.subjects import networks, routes
 from api_exporter.subjects.groups import GroupCount, count_important
 from api_exporter.subjects.table import FINDERS, RESOURCE_BY_NAME
@@ -152,44 +143,6 @@ class KeptFindings(Struct, frozen=True, kw_only=True):
     groups: tuple[GroupCount, ...] | None = None
     networks: Reach | None = None
     routes: Reach | None = None
-
-
-@dataclass
-class FindingsKeeper:
-    """The findings of one account.
-
-    Attributes:
-        clock: returns seconds of a clock that is never set.
-    """
-
-    inventory: Callable[[], Inventory]
-    _: KW_ONLY
-    states: Mapping[str, ResourceState]
-    now: Now
-    clock: Now
-    important_groups: tuple[str, ...] = ()
-    thresholds: Thresholds = field(default_factory=default_thresholds)
-    certificate_lifetimes: CertificateLifetimes = lambda: (None, None)
-
-    def __post_init__(self) -> None:
-        self.last = KeptFindings(started_at=self.now())
-
-    @property
-    def found(self) -> FindingList:
-        return self.last.found
-
-    def snapshot(self) -> Snapshot:
-        server_certificate, client_certificate = self.certificate_lifetimes()
-        return Snapshot(
-            inventory=self.inventory(),
-            thresholds=self.thresholds,
-            now=self.now(),
-            seconds=self.clock(),
-            states=MappingProxyType(dict(self.states)),
-            important_groups=self.important_groups,
-            server_certificate=server_certificate,
-            client_certificate=client_certificate,
-        )
 
 
 def update_findings(

@@ -138,13 +138,13 @@ def _groups(request: Request) -> Sequence[bytes]:
 
 def _find(network: AccountNetwork, name: str) -> list[GroupCount]:
     """Return the important groups with a name or id, which exist."""
-    known = network.attention.last.groups or ()
+    known = network.findings.groups or ()
     return [group for group in known if group.id and name in {group.name, group.id}]
 
 
 def _offline(network: AccountNetwork, name: str) -> Iterator[dict[str, str]]:
     """Yield why not all peers of an important group are known to be connected."""
-    if network.attention.last.groups is None:
+    if network.findings.groups is None:
         yield {"reason": "group_unknown", "message": f"{name!a}: not known yet"}
     elif not _find(network, name):
         message = f"{name!a}: no such group, or it is not in IMPORTANT_GROUPS"

@@ -1,7 +1,9 @@
 """An inventory, and the findings in it."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -16,8 +18,14 @@ from api_exporter.attention.thresholds import (
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Group, Member, Peer
 from api_exporter.netbird.resource_state import ResourceState
+from api_exporter.ports import Now
 from api_exporter.subjects.table import FINDERS
-from api_exporter.subjects.watch import find
+from api_exporter.subjects.watch import (
+    CertificateLifetimes,
+    FindingList,
+    KeptFindings,
+    find,
+)
 
 NOW = 1_800_000_000.0
 HOUR, DAY = 3600.0, 86400.0
@@ -58,6 +66,44 @@ def seen(
         server_certificate=server_certificate,
         client_certificate=client_certificate,
     )
+
+
+@dataclass
+class FindingsKeeper:
+    """The findings of one account, without a network that keeps them.
+
+    Attributes:
+        clock: returns seconds of a clock that is never set.
+    """
+
+    inventory: Callable[[], Inventory]
+    _: KW_ONLY
+    states: Mapping[str, ResourceState]
+    now: Now
+    clock: Now
+    important_groups: tuple[str, ...] = ()
+    thresholds: Thresholds = field(default_factory=default_thresholds)
+    certificate_lifetimes: CertificateLifetimes = lambda: (None, None)
+
+    def __post_init__(self) -> None:
+        self.last = KeptFindings(started_at=self.now())
+
+    @property
+    def found(self) -> FindingList:
+        return self.last.found
+
+    def snapshot(self) -> Snapshot:
+        server_certificate, client_certificate = self.certificate_lifetimes()
+        return Snapshot(
+            inventory=self.inventory(),
+            thresholds=self.thresholds,
+            now=self.now(),
+            seconds=self.clock(),
+            states=MappingProxyType(dict(self.states)),
+            important_groups=self.important_groups,
+            server_certificate=server_certificate,
+            client_certificate=client_certificate,
+        )
 
 
 def findings(looked: Snapshot) -> list[Finding]:

@@ -14,7 +14,7 @@ def watched(peers: bytes) -> Bench:
 
 
 def alerts(bench: Bench) -> list[str]:
-    return [finding.alert for finding in bench.attention.found.findings]
+    return [finding.alert for finding in bench.findings.found.findings]
 
 
 class RoundsTests(SynchronousTestCase):
@@ -24,11 +24,11 @@ class RoundsTests(SynchronousTestCase):
         bench.replies["peers"] = DOWN
         bench.advance(31)
         self.assertEqual(["ApiExporterUpstreamFailing"], alerts(bench))
-        self.assertIn("are old", bench.attention.found.findings[0].message)
+        self.assertIn("are old", bench.findings.found.findings[0].message)
         bench.advance(300)
-        [finding] = bench.attention.found.findings
+        [finding] = bench.findings.found.findings
         self.assertIn("are missing", finding.message)
-        self.assertIn("peers", bench.attention.found.unknown)
+        self.assertIn("peers", bench.findings.found.unknown)
         bench.replies["peers"] = OFFLINE
         bench.advance(61)
         self.assertEqual(["NetBirdImportantPeerOffline"], alerts(bench))
@@ -36,9 +36,9 @@ class RoundsTests(SynchronousTestCase):
     def test_between(self) -> None:
         """Between two refreshes, nothing is computed."""
         bench = watched(OFFLINE).start()
-        before = bench.attention.found
+        before = bench.findings.found
         bench.advance(20)
-        self.assertIs(before, bench.attention.found)
+        self.assertIs(before, bench.findings.found)
         self.assertEqual(
             1.0,
             bench.telemetry.registry.get_sample_value(

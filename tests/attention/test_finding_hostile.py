@@ -15,9 +15,18 @@ from api_exporter.subjects.networks import Network, NetworkResource, NetworkRout
 from api_exporter.subjects.reverse_proxy import ProxyCluster, ProxyService
 from api_exporter.subjects.routes import Route
 from api_exporter.subjects.setup_keys import SetupKey
-from api_exporter.subjects.watch import FindingsKeeper, update_findings
+from api_exporter.subjects.watch import update_findings
 from simulation.company.network import SimulatedNetwork as Demo
-from tests.attention.looking import DAY, NOW, at, findings, group, peer, seen
+from tests.attention.looking import (
+    DAY,
+    NOW,
+    FindingsKeeper,
+    at,
+    findings,
+    group,
+    peer,
+    seen,
+)
 from tests.inventories import changed, inventory_of
 from tests.subjects.test_demo import known
 from tests.web.served import ServedTestCase
@@ -97,7 +106,7 @@ class NamesTests(ServedTestCase):
         )
         attention.last = update_findings(attention.snapshot(), "peers", attention.last)
         watched = Watched()
-        watched.attention.last = attention.last
+        watched.findings = attention.last
         self.tree = watched.tree
         page = self.request("/")[2]
         self.assertIn(b"&lt;script", page)

@@ -74,7 +74,7 @@ class CheckTests(SynchronousTestCase):
         self.checked(watched)
         for severity, status in (("critical", 2), ("warning", 1), ("info", 0)):
             found = FindingList(counts={severity: 1})
-            watched.attention.last = KeptFindings(found=found)
+            watched.findings = KeptFindings(found=found)
             self.assertEqual(status, strict_status(watched))
         watched.states.change("groups", error=BROKEN)
         self.assertEqual(1, strict_status(watched))

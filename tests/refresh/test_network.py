@@ -83,10 +83,10 @@ class NetworkTests(SynchronousTestCase):
         before = Bench("peers", "users", users=b"[]").start()
         before.replies["users"] = b'[{"id":"u","pending_approval":true}]'
         before.advance(660)
-        [found_at] = before.attention.found.series.values()
-        self.assertGreater(found_at, before.attention.last.started_at)
+        [found_at] = before.findings.found.series.values()
+        self.assertGreater(found_at, before.findings.started_at)
         after = before.reloaded("peers", "users")
-        self.assertEqual([found_at], [*after.attention.found.series.values()])
+        self.assertEqual([found_at], [*after.findings.found.series.values()])
 
     def test_needed_at_last(self) -> None:
         """A resource that fails once it is needed is not up, unless refused."""

@@ -151,7 +151,7 @@ class DormantTests(SynchronousTestCase):
         role = {"id": me, "permissions": {"modules": modules}}
         network.replies[CURRENT_USER] = json.dumps(role).encode()
         network.advance(HOUR)
-        self.assertEqual({}, network.attention.last.waits)
+        self.assertEqual({}, network.findings.waits)
         self.assertEqual(set(), network.resources() & set(RULES.dormant_without))
 
 
@@ -208,7 +208,7 @@ class EndsTests(SynchronousTestCase):
         network.advance(10)
         self.assertEqual("0", self.hourly(network))
         self.assertEqual(asked, len(network.times("consumption")))
-        found = {one.alert for one in network.attention.found.findings}
+        found = {one.alert for one in network.findings.found.findings}
         # Others of the day go on.
         self.assertIn("NetBirdAgentBudgetNearlyUsedUp", found)
 

@@ -47,7 +47,7 @@ class Working(AccountNetwork):
     def fetch(self, path: str, _patience: float = 0) -> Deferred[ResponseBody]:
         name = PATHS.get(path.partition("?")[0], "")
         self.sent.append((self.clock.seconds(), name))
-        self.counts.append({**self.attention.found.counts})
+        self.counts.append({**self.findings.found.counts})
         if name in self.odd:
             return self.odd[name]
         return succeed(ResponseBody(body(self.world, name)))
@@ -58,11 +58,11 @@ class Working(AccountNetwork):
             self.clock.advance(1.0)
             for _ in range(20):
                 self.told |= self.now_told()
-                self.counts.append({**self.attention.found.counts})
+                self.counts.append({**self.findings.found.counts})
                 self.clock.advance(0.0)
 
     def now_told(self) -> set[FindingKey]:
-        return {finding.key for finding in self.attention.found.findings}
+        return {finding.key for finding in self.findings.found.findings}
 
     def times(self, name: str, since: float = 0.0) -> list[float]:
         return [at for at, sent in self.sent if sent == name and at >= since]

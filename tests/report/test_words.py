@@ -28,7 +28,7 @@ class WordsTests(SynchronousTestCase):
             (FindingList(), "Not known yet."),
         ):
             watched = Watched()
-            watched.attention.last = KeptFindings(found=found)
+            watched.findings = KeptFindings(found=found)
             entry = account_entry(watched, runbooks=RUNBOOKS, now=NOON)
             *_, line = problem_lines(entry, RUNBOOKS)
             self.assertEqual(f"needs attention: {expected}", line)
@@ -78,7 +78,7 @@ class WordsTests(SynchronousTestCase):
             ({"critical": 1, "warning": 2}, "1 critical, 2 warnings", "2 warnings"),
         ):
             watched = Watched()
-            watched.attention.last = KeptFindings(
+            watched.findings = KeptFindings(
                 found=FindingList(lines=(critical,), counts={**KNOWN, **numbers})
             )
             entry = account_entry(watched, runbooks=RUNBOOKS, now=NOON)
@@ -93,7 +93,7 @@ class WordsTests(SynchronousTestCase):
         for fields, rest in (({}, ""), (known, " – 2 minutes (11:58 UTC) [NetBirdX]")):
             watched = Watched()
             found = of(finding(0, **fields), warning=1)
-            watched.attention.last = KeptFindings(found=found)
+            watched.findings = KeptFindings(found=found)
             entry = account_entry(watched, runbooks=RUNBOOKS, now=NOON)
             [line] = map(finding_line, entry.findings)
             self.assertEqual(f"warning: Network 0 Lost.{rest}", line)

@@ -18,8 +18,8 @@ from api_exporter.subjects.policies import Policy, PostureCheck
 from api_exporter.subjects.reverse_proxy import ProxyCluster
 from api_exporter.subjects.routes import Route
 from api_exporter.subjects.setup_keys import SetupKey
-from api_exporter.subjects.watch import FindingList, FindingsKeeper, update_findings
-from tests.attention.looking import DAY, NOW, at
+from api_exporter.subjects.watch import FindingList, update_findings
+from tests.attention.looking import DAY, NOW, FindingsKeeper, at
 from tests.inventories import inventory_of
 
 READ = ResourceState(period=30, ended_at=NOW, last_success=NOW)

@@ -88,7 +88,7 @@ class StatusJsonTests(ServedTestCase):
         self.assertEqual({"name": "nowhere", "id": None, "peers": None}, missing)
         self.assertEqual({"fresh"}, self.states(account))
         self.assertEqual("warning", account["verdict"])
-        found = watched.attention.found
+        found = watched.findings.found
         self.assertEqual(dict(found.counts), account["finding_counts"])
         self.assertEqual(
             [(f.severity, f.alert, f.subject, f.text) for f in found.lines],

@@ -280,7 +280,7 @@ class Findings(LivePage):
         if about not in ABOUT:
             allowed = ", ".join(filter(None, ABOUT))
             return error_line(request, 400, f"about: it must be one of {allowed}")
-        lines = [*filter(ABOUT[about], network.attention.found.lines)]
+        lines = [*filter(ABOUT[about], network.findings.found.lines)]
         last = max(1, -(-len(lines) // FINDINGS_PER_PAGE))
         number = request.args.get(b"page", [b""])[0]
         requested = int(number) if number.isdigit() and len(number) < 6 else 1

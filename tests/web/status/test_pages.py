@@ -162,7 +162,7 @@ class StatusTests(ServedTestCase):
         self.watched.advance(3600)
         drawn = re.compile('<path class="start" d="(M[^"]+)"')
         before = drawn.findall(self.page())
-        self.watched.attention.last = KeptFindings(started_at=self.watched.now())
+        self.watched.findings = KeptFindings(started_at=self.watched.now())
         self.assertEqual(before, drawn.findall(self.page()))
 
     def test_unknown_findings(self) -> None:

@@ -40,7 +40,7 @@ class SectionTests(ServedTestCase):
     def markup(self, found: FindingList, account: str = "") -> str:
         """Return the status page of a network with these findings."""
         watched = Watched(name=account)
-        watched.attention.last = KeptFindings(found=found)
+        watched.findings = KeptFindings(found=found)
         self.tree = Knowing(watched.tree, ALL_ACCOUNTS)
         return self.request(f"/?account={account}" if account else "/")[2].decode()
 
