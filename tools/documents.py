@@ -112,19 +112,8 @@ _KEYS_BESIDE = ("router_id", "peer_id")
 """Ids that, beside another object's, make a series each."""
 
 
-_YES_OR_NO = re.compile(
-    r"is_\w+|\w+_(enabled|expired|required)|primary|valid|revoked|ephemeral|masquerade"
-)
-"""Labels of another exporter's that are `true` or `false`."""
-
-
 def _series(metric: Metric, labels: list[str]) -> str:
     """Return how many series a family has, according to its labels."""
-    if not metric.name.startswith(("netbird_api_", "api_exporter_")):  # another's
-        ids = [label for label in labels if label.endswith("_id")]
-        labels = [*ids[:1], *(x for x in labels if x == "resource_type")] or labels
-        if labels and _YES_OR_NO.fullmatch(labels[0]):
-            return "2"
     key = labels[0] if labels else ""
     if not key.endswith("_id"):  # not of objects
         if labels in (["connected"], ["enabled"]):
