@@ -151,10 +151,14 @@ def _panel(
             {"refId": chr(65 + number), **target}
             for number, target in enumerate(targets)
         ],
-        "fieldConfig": {"defaults": defaults, "overrides": [*overrides]},
+        "fieldConfig": {"defaults": defaults} | _list("overrides", overrides),
         "options": options,
-        **({"transformations": [*transformations]} if transformations else {}),
-    }
+    } | _list("transformations", transformations)
+
+
+def _list(name: str, of: Iterable[Json]) -> Json:
+    """Return a list by its name, or nothing where the list is empty."""
+    return {name: found} if (found := [*of]) else {}
 
 
 def _named_targets(queries: Mapping[str, str], **more: Any) -> list[Json]:

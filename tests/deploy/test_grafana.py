@@ -378,7 +378,7 @@ class DashboardTests(SynchronousTestCase):
                 config = panel["fieldConfig"]
                 properties = {
                     p["id"]: p["value"]
-                    for o in config["overrides"]
+                    for o in config.get("overrides", [])
                     for p in o["properties"]
                 }
                 for link in properties.get(

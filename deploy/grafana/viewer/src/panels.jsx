@@ -43,7 +43,7 @@ const CUSTOM = new Set([...Object.keys({ ...USUAL.timeseries.custom, ...USUAL.ta
 const fields = new Registry(() => [...PLAIN.map((name) => property(name, false)), ...[...CUSTOM].map((name) => property(name, true))])
 
 function configuration(panel) {
-  const { defaults, overrides } = structuredClone(panel.fieldConfig)
+  const { defaults, overrides = [] } = structuredClone(panel.fieldConfig)
   const usual = USUAL[panel.type] ?? { color: { mode: 'thresholds' } }
   defaults.color ??= usual.color
   defaults.mappings ??= []
