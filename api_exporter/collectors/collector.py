@@ -45,7 +45,7 @@ class Collector(Struct, frozen=True, dict=True):
                 continue
             inputs_key = known.inputs_key(row.reads)
             if before.get(row.metric.name) == inputs_key:
-                yield UnchangedFamily(row.metric)
+                yield UnchangedFamily(row.metric, ())
             else:
                 family = row.make(row.metric, known)
                 family.inputs_key = inputs_key

@@ -62,9 +62,6 @@ class Family:
 class UnchangedFamily(Family):
     """A family that the previous page has in the same inputs_key."""
 
-    def __init__(self, metric: Metric) -> None:
-        super().__init__(metric, ())
-
 
 MAX_LABEL_BYTES = 4096
 """The maximum length of a label's value in bytes, before escaping."""

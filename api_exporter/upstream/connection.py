@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import cast
 
 import idna
@@ -118,26 +119,22 @@ class TlsConnection(BoundedConnection):
 
 
 @implementer(IStreamClientEndpoint)
+@dataclass(eq=False)
 class BoundedEndpoint:
     """An endpoint that wraps each protocol in a `BoundedConnection`.
 
-    Args:
+    Attributes:
         endpoint: returns the one below; called for each connection, as the files of
             certificates may have changed.
     """
 
-    def __init__(
-        self,
-        endpoint: Callable[[], IStreamClientEndpoint],
-        protocol: Callable[..., BoundedConnection],
-    ) -> None:
-        self._endpoint = endpoint
-        self._protocol = protocol
+    endpoint: Callable[[], IStreamClientEndpoint]
+    protocol: Callable[..., BoundedConnection]
 
     def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
         bounding = WrappingFactory(factory)
-        bounding.noisy, bounding.protocol = False, self._protocol
-        connected = self._endpoint().connect(bounding)
+        bounding.noisy, bounding.protocol = False, self.protocol
+        connected = self.endpoint().connect(bounding)
         return connected.addCallback(
             lambda bounded: cast("BoundedConnection", bounded).wrappedProtocol
         )

@@ -108,7 +108,7 @@ class FamilyTests(SynchronousTestCase):
         family.inputs_key = ("unchanged",)
         before = self.paged(family)
         self.assertEqual({METRIC.name: ("unchanged",)}, before.inputs_keys)
-        same = [UnchangedFamily(METRIC)]
+        same = [UnchangedFamily(METRIC, ())]
         self.assertEqual(before, self.paged(*same, before=before))
         self.assertRaises(PageTooLong, render_page, same, before, max_bytes=PIECE_BYTES)
 
