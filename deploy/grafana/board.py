@@ -65,7 +65,6 @@ def _mark(title: str, colour: str, expression: str, **more: object) -> Json:
         "enable": True,
         "expr": expression,
         "iconColor": colour,
-        "step": "60s",
         "titleFormat": title,
         "textFormat": "{{instance}} {{account}} {{setting}} {{version}}",
         **more,
