@@ -230,6 +230,12 @@ class _Calls:
         self._disk.descriptors[descriptor] = str(path)
         return descriptor
 
+    def fdopen(self, descriptor: int, mode: str) -> Any:
+        """Return a file. It closes its descriptor, even where a kill ends its use."""
+        self._disk.count_call()
+        del self._disk.descriptors[descriptor]
+        return os.fdopen(descriptor, mode)
+
     def close(self, descriptor: int) -> None:
         self._disk.descriptors.pop(descriptor, None)
         os.close(descriptor)
