@@ -169,7 +169,6 @@ class Account(MultiService):
         self._register_gauges(
             registry, has_certificate=settings.client_certificate is not None
         )
-        self._reload = [client.token, client.reload]
         self.addService(
             ServicesWithDeadline(logs.values(), MAX_LOG_STOP_SECONDS, reactor)
         )
@@ -231,8 +230,8 @@ class Account(MultiService):
 
     def reload(self) -> None:
         """Reload replaced files, and log a warning for a missing one."""
-        for reload in self._reload:
-            reload()
+        self.client.token()
+        self.client.reload()
 
 
 def _ends_at(lifetime: Lifetime | None) -> float | None:

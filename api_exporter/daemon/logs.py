@@ -69,7 +69,8 @@ def _own_fields(event: LogEvent) -> dict[str, object]:
 def text_line(event: LogEvent) -> str:
     """Return time, level and message, then the fields that are not in the message."""
     parts = [_timestamp(event), level_name(event), formatEvent(event), *_fields(event)]
-    return _escaped(" ".join(parts)) + "\n"
+    unsafe = r"[\x00-\x1f\x7f-\x9f\u2028\u2029]"
+    return re.sub(unsafe, lambda m: repr(m[0])[1:-1], " ".join(parts)) + "\n"
 
 
 def _timestamp(event: LogEvent) -> str:
@@ -100,12 +101,6 @@ def _fields(event: LogEvent) -> list[str]:
     if failure is not None:
         fields.append(f"traceback={failure.getTraceback()!r}")
     return fields
-
-
-def _escaped(text: str) -> str:
-    return re.sub(
-        r"[\x00-\x1f\x7f-\x9f\u2028\u2029]", lambda match: repr(match[0])[1:-1], text
-    )
 
 
 _PRIORITIES = {

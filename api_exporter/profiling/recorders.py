@@ -157,10 +157,9 @@ def sum_blocks(traces: Sequence[Trace]) -> dict[Stack, list[int]]:
         total[0] += 1
         total[1] += size
     return {
-        tuple(_line_frame(*frame) for frame in frames): total
+        tuple(
+            Frame(f"{'/'.join(file.split('/')[-2:])}:{line}", file, line)
+            for file, line in frames
+        ): total
         for frames, total in totals.items()
     }
-
-
-def _line_frame(file: str, line: int) -> Frame:
-    return Frame(f"{'/'.join(file.split('/')[-2:])}:{line}", file, line)

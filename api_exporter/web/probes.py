@@ -4,7 +4,7 @@
 their records are reliable. A request starts no refresh.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import chain
 
 import msgspec
@@ -71,7 +71,9 @@ class Ready(AccountPage):
     def one(self, request: Request, network: AccountNetwork) -> dict[str, object]:
         found = [*reasons(network.states[PEERS], self.now())]
         answer: dict[str, object] = {}
-        if names := [raw.decode("utf-8", "replace") for raw in _groups(request)]:
+        if names := [
+            raw.decode("utf-8", "replace") for raw in request.args.get(b"group", ())
+        ]:
             groups = [*chain.from_iterable(_find(network, name) for name in names)]
             found += chain.from_iterable(_offline(network, name) for name in names)
             answer["groups"] = [
@@ -92,7 +94,7 @@ class Ready(AccountPage):
 
         One customer's invalid token must not take the others out of service.
         """
-        if _groups(request):
+        if request.args.get(b"group"):
             return super().many(request)
         found = {
             name: not [*reasons(network.states[PEERS], self.now())]
@@ -129,11 +131,6 @@ def reasons(state: ResourceState, now: float) -> Iterator[dict[str, str]]:
             "message": f"the last refresh of the peers was {age:.0f} s ago,"
             f" the interval is {period:g} s",
         }
-
-
-def _groups(request: Request) -> Sequence[bytes]:
-    groups: Sequence[bytes] = request.args.get(b"group", ())
-    return groups
 
 
 def _find(network: AccountNetwork, name: str) -> list[GroupCount]:

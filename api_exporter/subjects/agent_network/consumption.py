@@ -259,15 +259,11 @@ def month_cost(known: Iterable[Usage], now: float) -> float | None:
     """Return US dollars since the first of the month; None while unknown."""
     for period, used in usage_by_period(known, now):
         if period == "month":
-            return total_cost(used)
+            return fsum(getattr(used, f"{kind}_cost_usd") for kind in TOKEN_KINDS)
     return None
 
 
 TOKEN_KINDS = ("input", "output", "cached_input", "cache_creation")
-
-
-def total_cost(used: UsageBucket) -> float:
-    return fsum(getattr(used, f"{kind}_cost_usd") for kind in TOKEN_KINDS)
 
 
 def denied_count(inventory: Inventory) -> tuple[int, ...]:
