@@ -68,34 +68,28 @@ FIRST, LAST = 1e9, -1e9
 
 
 class Candidate(Struct, frozen=True):
-    """A request that an account may send."""
+    """A request that an account may send from a time on.
+
+    Attributes:
+        period: the interval of its resource, in seconds; 0 without one.
+        lead: the intervals by which it counts as later than it is.
+    """
 
     name: str
     due: float
-    peers: bool
-    lead: float
-    weight: float
+    period: float
+    peers: bool = False
+    lead: float = 0.0
 
     def urgency(self, now: float) -> float:
         """Return the intervals of its resource by which it is late.
 
         Peers count as later, and some requests come before or after all others.
         """
-        return self.lead + self.weight * (now - self.due)
-
-
-def candidate(
-    name: str, due: float, period: float, *, peers: bool = False, lead: float = 0.0
-) -> Candidate:
-    """Return a request that may be sent from a time on.
-
-    Args:
-        period: the interval of its resource, in seconds.
-    """
-    if peers:
-        weight = PEERS_WEIGHT / max(period, CONTENDED_PERIOD)
-        return Candidate(name, due, peers, PEERS_LEAD, weight)
-    return Candidate(name, due, peers, lead, 1.0 / (period or 1.0))
+        lead, weight = self.lead, 1.0 / (self.period or 1.0)
+        if self.peers:
+            lead, weight = PEERS_LEAD, PEERS_WEIGHT / max(self.period, CONTENDED_PERIOD)
+        return lead + weight * (now - self.due)
 
 
 class Requester(Protocol):

@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import ACCESS_LOG, PEERS
 from api_exporter.ports import Clock, Jitter, Reason, UpstreamError
-from api_exporter.refresh.budget import FIRST, LAST, NEVER, Budget, Candidate, candidate
+from api_exporter.refresh.budget import FIRST, LAST, NEVER, Budget, Candidate
 from api_exporter.refresh.states import States
 
 CONNECTION_TEST = "reach"
@@ -132,7 +132,7 @@ class Schedule:
     def candidates(self, now: float) -> Iterator[Candidate]:
         """Yield the request for the peers, and the most urgent one of all others."""
         if (due := self._state(PEERS).due) is not None:
-            yield candidate(PEERS, due, self._states.periods[PEERS], peers=True)
+            yield Candidate(PEERS, due, self._states.periods[PEERS], peers=True)
         due_times = dict(self._due_times(now))
         late = [
             self._candidate(name, due) for name, due in due_times.items() if due <= now
@@ -167,11 +167,11 @@ class Schedule:
 
     def _candidate(self, name: str, due: float) -> Candidate:
         if name == CONNECTION_TEST:
-            return candidate(name, due, 0.0)
+            return Candidate(name, due, 0.0)
         period = self._states.periods[name]
         if self._state(name).body is None:
             period = min(period, UNREAD_PERIOD)
-        return candidate(name, due, period, lead=self._lead(name))
+        return Candidate(name, due, period, lead=self._lead(name))
 
     def _lead(self, name: str) -> float:
         if name in self.first:

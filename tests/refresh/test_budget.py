@@ -9,14 +9,7 @@ from twisted.internet.task import Clock
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.ports import UpstreamError
-from api_exporter.refresh.budget import (
-    MAX_PAUSE,
-    MAX_RATE,
-    MIN_RATE,
-    Budget,
-    Candidate,
-    candidate,
-)
+from api_exporter.refresh.budget import MAX_PAUSE, MAX_RATE, MIN_RATE, Budget, Candidate
 from tests import tries
 from tests.parts import attempt
 from tests.parts import limiter as bucket
@@ -34,7 +27,7 @@ class Wish:
         budget.offer(self, Clock())
 
     def candidates(self, now: float) -> Iterator[Candidate]:
-        yield candidate("peers", min(now, -1.0), 30.0, peers=self.peers)
+        yield Candidate("peers", min(now, -1.0), 30.0, peers=self.peers)
 
     def start(self, name: str, now: float) -> None:  # noqa: ARG002 - there is one
         self.started += 1
@@ -51,7 +44,7 @@ def allowed_at(budget: Budget, *, peers: bool = True, now: float = 0.0) -> float
 
 def asked(budget: Budget, now: float, *, peers: bool = True) -> float:
     """Send a request, whether it is allowed or not."""
-    budget._begin(candidate("", now, 30.0, peers=peers), now)
+    budget._begin(Candidate("", now, 30.0, peers=peers), now)
     budget.end(peers=peers)
     return now
 
