@@ -75,7 +75,7 @@ def routing_peers(
             members[group.id] = [m.id for m in group.peers or ()]
             peer_ids.update(members[group.id])
     peers = [peer for peer in inventory.peers or () if peer.id in peer_ids]
-    join = _build_join(peers, members)
+    join = _Join(peers, members)
     found: dict[frozenset[RouterKey], RoutingPeers] = {}
     for keys in router_keys.values():
         if keys not in found:
@@ -83,43 +83,33 @@ def routing_peers(
     return {key: found[keys] for key, keys in router_keys.items()}
 
 
-def _build_join(peers: Sequence[Peer], members: Mapping[str, list[str]]) -> "_Join":
-    # Connected peers come first: they have the lower places.
-    connected = [peer.id for peer in peers if peer.connected]
-    places = {id_: place for place, id_ in enumerate(connected)}
-    offline_peers = [peer for peer in peers if not peer.connected]
-    places.update({p.id: len(places) + n for n, p in enumerate(offline_peers)})
-    offline = {p.id: p.last_seen for p in offline_peers if p.last_seen}
-    groups, last_seen = PeerSets(places), dict[str, datetime | None]()
-    for id_, ids in members.items():
-        last_seen[id_] = max(filter(None, map(offline.get, ids)), default=None)
-        groups.add(id_, ids)
-    return _Join(groups, len(connected), offline, last_seen)
+class _Join:
+    """Peers that may route, and the groups that routers name."""
 
-
-class _Join(Struct, frozen=True):
-    """Peers that may route, and the groups that routers name.
-
-    Attributes:
-        connected: the number of connected peers, which have the lowest places.
-        offline: when each other peer disconnected, as far as known.
-        last_seen: when the last offline member of each group disconnected.
-    """
-
-    groups: PeerSets
-    connected: int
-    offline: Mapping[str, datetime]
-    last_seen: Mapping[str, datetime | None]
+    def __init__(
+        self, peers: Sequence[Peer], members: Mapping[str, Sequence[str]]
+    ) -> None:
+        connected = [peer.id for peer in peers if peer.connected]
+        offline = {peer.id: peer.last_seen for peer in peers if not peer.connected}
+        # Connected peers have the lowest places.
+        places = {id_: place for place, id_ in enumerate([*connected, *offline])}
+        self._connected_count = len(connected)
+        self._groups, self._seen = PeerSets(places), offline
+        self._groups_seen: dict[str, datetime | None] = {}
+        for id_, ids in members.items():
+            seen = filter(None, map(offline.get, ids))
+            self._groups_seen[id_] = max(seen, default=None)
+            self._groups.add(id_, ids)
 
     def peers_of(self, keys: Iterable[RouterKey]) -> RoutingPeers:
         peers = {peer for peer, _ in keys}
         names = {name for _, group_ids in keys for name in group_ids or ()}
-        found = self.groups.union(names, peers)
-        connected = count_below(found, self.connected)
+        found = self._groups.union(names, peers)
+        connected = count_below(found, self._connected_count)
+        own, of_groups = map(self._seen.get, peers), map(self._groups_seen.get, names)
         lost_at: datetime | None = None
         if connected <= 1:
-            times = chain(map(self.offline.get, peers), map(self.last_seen.get, names))
-            lost_at = max(filter(None, times), default=None)
+            lost_at = max(filter(None, chain(own, of_groups)), default=None)
         return RoutingPeers(found.bit_count(), connected, lost_at)
 
 
