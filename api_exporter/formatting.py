@@ -1,6 +1,9 @@
-"""Numbers and times as text; all times are in UTC."""
+"""Numbers, times and names as text; all times are in UTC."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
+from heapq import nsmallest
+from unicodedata import category
 
 
 def with_noun(number: int, noun: str) -> str:
@@ -71,3 +74,38 @@ def day_or_time(at: float, now: float) -> str:
     """Return for example `12:03 UTC`, or the date if it is not today."""
     is_today = instant(at).date() == instant(now).date()
     return f"{instant(at):{'%H:%M UTC' if is_today else '%Y-%m-%d'}}"
+
+
+MAX_NAMED = 3
+
+MAX_NAME_LENGTH = 60
+
+
+def list_names(names: Iterable[str]) -> str:
+    """Return text such as `: a, b, c and 2 more`, or "" without names."""
+    every = list(names)
+    first = ", ".join(map(safe_line, nsmallest(MAX_NAMED, every)))
+    more = f" and {len(every) - MAX_NAMED:,} more" if len(every) > MAX_NAMED else ""
+    return f": {first}{more}" if every else ""
+
+
+def safe_line(name: str) -> str:
+    """Return a name from the API, shortened and safe in a line of text.
+
+    Invisible characters, such as line ends and marks of the writing direction, become
+    replacement characters.
+    """
+    shown = name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…"
+    if shown.isprintable():
+        return shown
+    return "".join("\N{REPLACEMENT CHARACTER}" if _breaks(c) else c for c in shown)
+
+
+def _breaks(letter: str) -> bool:
+    return category(letter) in _BREAKING and letter not in _JOINERS
+
+
+_BREAKING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
+
+_JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
+"""Some scripts and emoji need these invisible characters."""

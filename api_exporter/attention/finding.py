@@ -2,22 +2,17 @@
 
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from heapq import nsmallest
-from unicodedata import category
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.attention.thresholds import Lifetime, Severity, Thresholds
+from api_exporter.formatting import list_names, safe_line
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.members import Named
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.netbird.resources import PEERS
-
-MAX_NAMED = 3
-
-MAX_NAME_LENGTH = 60
 
 
 class Members(Struct, frozen=True):
@@ -261,33 +256,3 @@ class Finder(Struct, frozen=True):
     kinds: tuple[FindingKind, ...]
     reads: tuple[str, ...] = ()
     hidden_in_outage: bool = False
-
-
-def list_names(names: Iterable[str]) -> str:
-    """Return text such as `: a, b, c and 2 more`, or "" without names."""
-    every = list(names)
-    first = ", ".join(map(safe_line, nsmallest(MAX_NAMED, every)))
-    more = f" and {len(every) - MAX_NAMED:,} more" if len(every) > MAX_NAMED else ""
-    return f": {first}{more}" if every else ""
-
-
-def safe_line(name: str) -> str:
-    """Return a name from the API, shortened and safe in a line of text.
-
-    Invisible characters, such as line ends and marks of the writing direction, become
-    replacement characters.
-    """
-    shown = name if len(name) <= MAX_NAME_LENGTH else f"{name[: MAX_NAME_LENGTH - 1]}…"
-    if shown.isprintable():
-        return shown
-    return "".join("\N{REPLACEMENT CHARACTER}" if _breaks(c) else c for c in shown)
-
-
-def _breaks(letter: str) -> bool:
-    return category(letter) in _BREAKING and letter not in _JOINERS
-
-
-_BREAKING = {"Cc", "Cf", "Cs", "Zl", "Zp"}
-
-_JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
-"""Some scripts and emoji need these invisible characters."""

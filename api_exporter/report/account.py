@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
-from api_exporter.attention.finding import Finding, safe_line
+from api_exporter.attention.finding import Finding
 from api_exporter.exposition.text import timestamp
-from api_exporter.formatting import instant
+from api_exporter.formatting import instant, safe_line
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Peer
 from api_exporter.netbird.resources import PEERS

@@ -2,15 +2,9 @@
 
 from collections.abc import Iterator
 
-from api_exporter.attention.finding import (
-    Finder,
-    Finding,
-    FindingKind,
-    Snapshot,
-    safe_line,
-)
+from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
 from api_exporter.attention.thresholds import DAY, SOON
-from api_exporter.formatting import with_noun
+from api_exporter.formatting import safe_line, with_noun
 from api_exporter.netbird.bodies import DocumentDecoder
 from api_exporter.netbird.records import CurrentUser
 from api_exporter.netbird.resources import CURRENT_USER, PEERS, Resource

@@ -8,15 +8,9 @@ from typing import Annotated
 
 from msgspec import Struct, field
 
-from api_exporter.attention.finding import (
-    Finder,
-    Finding,
-    FindingKind,
-    Snapshot,
-    safe_line,
-)
+from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
 from api_exporter.collectors.rows import ObjectKind, id_and_name
-from api_exporter.formatting import with_noun
+from api_exporter.formatting import safe_line, with_noun
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.inventory import Inventory, joined_once
 from api_exporter.netbird.members import PeerSets, count_below, distinct

@@ -5,16 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import (
-    Finder,
-    Finding,
-    FindingKind,
-    Snapshot,
-    safe_line,
-)
+from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
 from api_exporter.attention.thresholds import DAY, SOON, Lifetime
 from api_exporter.collectors.rows import ObjectKind, id_and_name
 from api_exporter.exposition.text import Sample, labels, timestamp, truncate
+from api_exporter.formatting import safe_line
 from api_exporter.netbird.bodies import ListDecoder, PageDecoder
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import Count, Instant, ShownInstant, ShownText

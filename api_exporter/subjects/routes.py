@@ -5,15 +5,10 @@ from typing import Annotated
 
 from msgspec import Struct
 
-from api_exporter.attention.finding import (
-    Finder,
-    Finding,
-    FindingKind,
-    Snapshot,
-    safe_line,
-)
+from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
 from api_exporter.collectors.rows import ObjectKind
 from api_exporter.exposition.text import labels, timestamp
+from api_exporter.formatting import safe_line
 from api_exporter.netbird.bodies import ListDecoder
 from api_exporter.netbird.inventory import Inventory, joined_once
 from api_exporter.netbird.records import LIMITED_GROUPS

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
-from api_exporter.attention.finding import MAX_NAME_LENGTH, safe_line
 from api_exporter.checking.report import finding_line
+from api_exporter.formatting import MAX_NAME_LENGTH, safe_line
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.netbird.records import NetBirdAccount, NetBirdSettings
 from api_exporter.netbird.resource_state import ResourceState

@@ -4,15 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
-from api_exporter.attention.finding import (
-    Finder,
-    Finding,
-    FindingKind,
-    Snapshot,
-    list_names,
-    safe_line,
-)
-from api_exporter.formatting import duration, with_noun
+from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
+from api_exporter.formatting import duration, list_names, safe_line, with_noun
 from api_exporter.subjects.agent_network.consumption import (
     Limit,
     Misses,
