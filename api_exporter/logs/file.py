@@ -123,6 +123,7 @@ class LinesFile:
         return saved.cursor, recovered
 
     def write(self, lines: bytes, cursor: LogCursor) -> None:
+        """Save the cursor, then append. If that fails, only `load` may follow."""
         if not lines:
             self._cursor.save(Saved(cursor))
             return
@@ -163,6 +164,7 @@ class LinesFile:
         return None
 
     def close(self) -> None:
+        """Close the file; the next write opens the path again."""
         if self._file is not None:
             file, self._file = self._file, None  # closed even if that fails
             os.close(file)

@@ -130,6 +130,7 @@ class Page(Struct, frozen=True):
 
 
 def decode_events(body: bytes) -> Page:
+    """Return the audit events of a list; raise UpstreamError."""
     found, unreadable = _rows(
         chain.from_iterable(filter(None, elements(body))), event_key
     )
@@ -137,6 +138,7 @@ def decode_events(body: bytes) -> Page:
 
 
 def decode_page(body: bytes) -> Page:
+    """Return the rows of a page of the access log; raise UpstreamError."""
     page = decode_log_page(body)
     found, unreadable = _rows(page.data or (), row_key)
     return Page([*found.values()], unreadable, _following_count(page))
