@@ -93,7 +93,7 @@ _ENCODER = msgspec.json.Encoder(decimal_format="number")
 def event_line(event: LogRow, account: str, personal: frozenset[str]) -> bytes:
     """Return an audit event as a line of JSON, empty if the event is unreadable."""
     if personal >= _ALL_KINDS:
-        return _line(event.raw, account, _all_fields)
+        return _line(event.raw, account, _without_secret)
     return _line(event.raw, account, lambda fields: _public(fields, personal))
 
 
@@ -121,6 +121,14 @@ def _line(
 
 def _all_fields(fields: dict[str, object]) -> dict[str, object]:
     return fields
+
+
+def _without_secret(fields: dict[str, object]) -> dict[str, object]:
+    """Leave out a setup key, which NetBird sends with most of it masked."""
+    meta = fields.get("meta")
+    if not isinstance(meta, dict):
+        return fields
+    return {**fields, "meta": {k: meta[k] for k in meta if k != "key"}}
 
 
 def _public_row(fields: dict[str, object]) -> dict[str, object]:

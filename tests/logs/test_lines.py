@@ -194,6 +194,12 @@ class LineTests(SynchronousTestCase):
             assert isinstance(found, dict)
             self.assertEqual(names, sorted(found), code)
 
+    def test_setup_key(self) -> None:
+        """A setup key is a secret: it is left out, although NetBird masks it."""
+        sent = event("setupkey.add", {"key": "7B68E****", "name": "guests"})
+        for personal in (NONE, ALL):
+            self.assertEqual({"name": "guests"}, parsed(sent, personal)["meta"])
+
     def test_unknown(self) -> None:
         """Unknown fields are left out unless all kinds are allowed."""
         sent = event("group.add", {"nickname": "Ann"}, phone="555")
