@@ -30,6 +30,7 @@ COLOURS = {
 
 STATES = {
     0: ("all right", "green"),
+    0.5: ("read in part", "orange"),
     1: ("warnings", "orange"),
     2: ("critical", "red"),
     3: ("NetBird not read", "purple"),

@@ -71,6 +71,8 @@ STATE = any_of(
   unless on (cluster, account) {of("netbird_api_up")} == 1)""",
     f"""2 * ({of(_ATTENTION, 'severity="critical"')} > bool 0)""",
     f"""({of(_ATTENTION, 'severity="warning"')} > bool 0)""",
+    f"""0.5 + ({of("api_exporter_resource_up")} == 0
+  unless on (cluster, account, resource) {of("api_exporter_resource_up")} == 1)""",
 )
 """The states of each target: the highest counts. `STATES` has their words."""
 

@@ -65,6 +65,7 @@ def failing(of: str) -> Series:
     }
 
 
+UP = "api_exporter_resource_up"
 A, B, C = target("a"), target("b"), target("c")
 
 SITUATIONS: dict[str, tuple[Series, list[float | None]]] = {
@@ -72,6 +73,17 @@ SITUATIONS: dict[str, tuple[Series, list[float | None]]] = {
     "a start": ({f"up{{{target()}}}": 1}, [None, None, None, None]),
     "healthy": (reading(target()), [0, 10, 0, 1]),
     "warnings": (reading(target(), warning=2), [1, 10, 0, 1]),
+    "a list that cannot be read": (
+        reading(target()) | {f'{UP}{{{target()},resource="groups"}}': 0},
+        [0.5, 10, 0, 1],
+    ),
+    "a list that one of two exporters cannot read": (
+        reading(A)
+        | reading(target("a", "b:8080"))
+        | {f'{UP}{{{A},resource="groups"}}': 0}
+        | {f'{UP}{{{target("a", "b:8080")},resource="groups"}}': 1},
+        [0, 10, 0, 1],
+    ),
     "an outage": (reading(target(), warning=2, critical=1), [2, 10, 1, 1]),
     "an exporter that is down": ({f"up{{{target()}}}": 0}, [4, None, None, None]),
     "one of three accounts dead": (
