@@ -1,18 +1,12 @@
 """Real proxies and a real gateway on loopback ports, with configurations of our own."""
 
 import socket
-import subprocess
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from unittest import TestCase
 
 from tests.integration.programs import free_port, program, start, until
-
-USER = "exporter"
-PASSWORD = "c4nary@pass:w/ord%1"
-LOGIN = "exporter:c4nary%40pass%3Aw%2Ford%251"
-"""The same, as it stands in an address."""
 
 SQUID = """
 http_port 127.0.0.1:{port}
@@ -30,23 +24,6 @@ visible_hostname proxy.example
 hosts_file {directory}/hosts
 shutdown_lifetime 0 seconds
 cache_mem 8 MB
-"""
-
-SQUID_LOGIN = """
-auth_param basic program /usr/lib/squid/basic_ncsa_auth {directory}/passwords
-auth_param basic children 1 startup=1
-acl known proxy_auth REQUIRED
-http_access deny !known
-"""
-
-TINYPROXY = """
-Listen 127.0.0.1
-Port {port}
-Timeout 60
-LogFile "{directory}/access.log"
-LogLevel Connect
-DisableViaHeader Yes
-BasicAuth exporter c4narypassword
 """
 
 NGINX = """
@@ -90,12 +67,10 @@ class Served:
 
     Attributes:
         address: host and port as they stand in a URL.
-        login: user and password likewise.
     """
 
-    def __init__(self, directory: Path, address: str, login: str) -> None:
+    def __init__(self, directory: Path, address: str) -> None:
         self.address = address
-        self.login = login
         self._directory = directory
 
     def log(self) -> str:
@@ -104,13 +79,7 @@ class Served:
         return path.read_text() if path.exists() else ""
 
 
-def squid(
-    test: TestCase,
-    directory: Path,
-    *,
-    login: bool = False,
-    hosts: str = "127.0.0.1 localhost\n",
-) -> Served:
+def squid(test: TestCase, directory: Path, hosts: str) -> Served:
     """Start Debian's squid, which drops its privileges.
 
     Args:
@@ -120,36 +89,13 @@ def squid(
     directory.mkdir()
     directory.chmod(0o777)
     (directory / "hosts").write_text(hosts)
-    config = SQUID_LOGIN if login else ""
-    if login:
-        hashed = subprocess.run(
-            [program("openssl"), "passwd", "-apr1", "-stdin"],
-            input=PASSWORD,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        (directory / "passwords").write_text(f"{USER}:{hashed.stdout}")
 
     def configure(port: int) -> list[str]:
-        text = (config + SQUID).format(port=port, directory=directory)
+        text = SQUID.format(port=port, directory=directory)
         (directory / "squid.conf").write_text(text)
         return [command, "-N", "-f", str(directory / "squid.conf"), "-n", f"t{port}"]
 
-    return _served(test, directory, configure, LOGIN)
-
-
-def tinyproxy(test: TestCase, directory: Path) -> Served:
-    """Debian's tinyproxy, which requires a login."""
-    command = program("tinyproxy")
-    directory.mkdir()
-
-    def configure(port: int) -> list[str]:
-        text = TINYPROXY.format(port=port, directory=directory)
-        (directory / "tinyproxy.conf").write_text(text)
-        return [command, "-d", "-c", str(directory / "tinyproxy.conf")]
-
-    return _served(test, directory, configure, "exporter:c4narypassword")
+    return _served(test, directory, configure)
 
 
 def nginx(
@@ -175,10 +121,7 @@ def nginx(
 
 
 def _served(
-    test: TestCase,
-    directory: Path,
-    configure: Callable[[int], list[str]],
-    login: str = "",
+    test: TestCase, directory: Path, configure: Callable[[int], list[str]]
 ) -> Served:
     port = free_port()
     running = start(test, configure(port), directory)
@@ -192,4 +135,4 @@ def _served(
         return True
 
     until(listening, f"{directory.name} listens")
-    return Served(directory, f"127.0.0.1:{port}", login)
+    return Served(directory, f"127.0.0.1:{port}")

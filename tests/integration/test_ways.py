@@ -8,12 +8,12 @@ from cryptography import x509
 from tests.authority import Authority, written
 from tests.integration.exporter import GOOD, ExporterTestCase, Upstream
 from tests.integration.programs import get, until
-from tests.integration.proxies import folder, nginx, squid, tinyproxy
+from tests.integration.proxies import folder, nginx, squid
 
 NAME = "upstream.example"
 """A name that only the proxy can resolve."""
 
-SANS = [x509.DNSName(NAME), x509.DNSName("localhost")]
+SANS = [x509.DNSName(NAME)]
 
 
 class WayTests(ExporterTestCase):
@@ -31,7 +31,7 @@ class WayTests(ExporterTestCase):
 
     def test_environment(self) -> None:
         """A proxy and authorities from environment or file are used and logged."""
-        proxy = squid(self, self.folder / "squid", hosts=f"127.0.0.1 {NAME}\n")
+        proxy = squid(self, self.folder / "squid", f"127.0.0.1 {NAME}\n")
         file = Path(written(self.folder, "config", b"# proxies\n"))
         for given, text in (
             (
@@ -62,24 +62,6 @@ class WayTests(ExporterTestCase):
             self.assertEqual("reachable: yes", reachable)
         self.assertIn(f"CONNECT {NAME}:", proxy.log())
         self.assertNotIn(GOOD, proxy.log())
-
-    def test_login(self) -> None:
-        """User and password of a proxy's address are decoded; wrong ones are named."""
-        self.environ |= {
-            "UPSTREAM_API_URL": self.upstream.url,
-            "UPSTREAM_CA_FILE": self.trusted,
-        }
-        for proxy in (
-            squid(self, self.folder / "squid", login=True),
-            tinyproxy(self, self.folder / "tinyproxy"),
-        ):
-            for login, status in ((proxy.login, 0), ("exporter:wrong", 1)):
-                self.environ["UPSTREAM_PROXY"] = f"http://{login}@{proxy.address}"
-                ended = self.ended([*self.exporter, "--check"], self.environ)
-                self.assertEqual(status, ended.returncode, ended.stdout + ended.stderr)
-                words = "requires a valid user and password"
-                self.assertEqual(bool(status), words in ended.stdout)
-            self.assertIn("CONNECT localhost:", proxy.log())
 
     def test_certificates(self) -> None:
         """The expiry of the upstream's and the client's certificates is a metric."""
