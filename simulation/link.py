@@ -40,6 +40,15 @@ class Response(Struct):
     on_end: Callable[[bool], object] = lambda _: None
 
 
+def complete(
+    status: int, body: bytes, media: str = "application/json", seconds: float = 0.1
+) -> Response:
+    """Return a response that arrives in one piece, after some time."""
+    head = f"HTTP/1.1 {status} Said\r\nContent-Type: {media}\r\n"
+    whole = head.encode() + b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
+    return Response([(seconds, whole)])
+
+
 Received = bytes | ConnectionDone | ConnectionLost | None
 """Some bytes, None for the end of a response, or the end of the connection."""
 

@@ -232,6 +232,12 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         """Return the timers of work for which the end of the process does not wait."""
         return self.compute_thread.pending | self._threads.hanging
 
+    def run_until(self, end: float) -> None:
+        """Run all calls that are due until then, each at its time."""
+        while self.due_at() <= end:
+            self.run(self.due_at())
+        self.run(end)
+
     def getThreadPool(self) -> ThreadPool:  # noqa: N802 - Twisted's name
         return self._threads
 

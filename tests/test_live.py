@@ -5,10 +5,6 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from twisted.internet.address import IPv4Address
-from twisted.internet.error import ConnectionDone
-from twisted.internet.testing import StringTransport
-from twisted.python.failure import Failure
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter import service
@@ -22,14 +18,13 @@ from api_exporter.settings.definitions import LIVE_SETTINGS, SETTINGS, Settings
 from api_exporter.settings.environment import read_settings
 from simulation.company.network import SimulatedNetwork
 from simulation.exporter import RunningExporter
-from simulation.link import Response
+from simulation.link import Response, complete
 from simulation.machine import Machine
 from tests.daemon.test_systemd import Systemd, directory
 from tests.logbook import logbook
 from tests.settings.test_loader_unused import examples
 
 NOW = 1_800_000_000.0
-JSON = b"application/json"
 URL = "http://10.0.0.1"
 DETAIL, PEERS = "netbird_api_peer_connected{", "netbird_api_peers{"
 ALWAYS = "netbird_api_peers_by_os"
@@ -60,16 +55,11 @@ class Api:
         if self.silent:
             return Response([])
         if token in self.limited:
-            head = b"HTTP/1.1 429 Too Many Requests\r\nContent-Type: %s\r\n" % JSON
-            body = b'{"message":"rate limit exceeded","code":429}'
-            head += b"Content-Length: %d\r\n\r\n" % len(body)
-            return Response([(0.1, head + body)])
+            return complete(429, b'{"message":"rate limit exceeded","code":429}')
         found = self.networks[token].body(f"/{path}", NOW)
-        body = b"".join(found or [b"404 page not found\n"])
-        head = b"HTTP/1.1 %s\r\n" % (b"200 OK" if found else b"404 Not Found")
-        head += b"Content-Type: %s\r\n" % (JSON if found else b"text/plain")
-        whole = b"%bContent-Length: %d\r\n\r\n%b" % (head, len(body), body)
-        return Response([(0.1, whole)])
+        if found is None:
+            return complete(404, b"404 page not found\n", "text/plain")
+        return complete(200, b"".join(found))
 
 
 class OtherAccount(SimulatedNetwork):
@@ -141,10 +131,7 @@ class LiveTestCase(SynchronousTestCase):
         self.assertEqual([], list(self.exporter.left_over()))
 
     def advance(self, seconds: float) -> None:
-        end = self.machine.seconds() + seconds
-        while self.machine.due_at() <= end:
-            self.machine.run(self.machine.due_at())
-        self.machine.run(end)
+        self.machine.run_until(self.machine.seconds() + seconds)
 
     def reload(self, seconds: float = 20) -> list[str]:
         """Reload, and return the requests of the next seconds."""
@@ -160,17 +147,11 @@ class LiveTestCase(SynchronousTestCase):
         return self.exporter.accounts[name].network.findings.found.findings
 
     def get(self, path: str) -> str:
-        """Return the response to a request of a client."""
-        transport = StringTransport()
-        address = IPv4Address("TCP", "127.0.0.1", 1)
-        protocol = self.machine.ports[8080].factory.buildProtocol(address)
-        assert protocol is not None
-        protocol.makeConnection(transport)
-        head = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
-        protocol.dataReceived(head.encode())
-        self.advance(0)
-        protocol.connectionLost(Failure(ConnectionDone()))
-        return bytes(transport.value()).decode()
+        """Return a page."""
+        return self.machine.get(path)[1].decode()
+
+    def status(self, path: str) -> int:
+        return self.machine.get(path)[0]
 
 
 def lines(page: str, name: str) -> list[str]:
@@ -220,7 +201,7 @@ class AccountsTests(LiveTestCase):
                 self.advance(seconds)
                 page = self.get("/metrics?account=one")
                 self.assertTrue("netbird_api_up 1.0" in page and ALWAYS in page, case)
-                self.assertIn(" 200 ", self.get("/lookup.csv?account=one"), case)
+                self.assertEqual(200, self.status("/lookup.csv?account=one"), case)
             self.assertTrue(present in page, case)
             self.assertFalse(absent and absent in page, case)
             requests = [x.split() for x in self.api.requests[before:]]
@@ -298,7 +279,8 @@ class AccountsTests(LiveTestCase):
             for name in ("one", "two", "three"):
                 page = self.get(f"/metrics?account={name}")
                 self.assertEqual(name in names, "netbird_api_up 1.0" in page)
-                self.assertEqual(name not in names, " 404 " in page)
+                status = self.status(f"/metrics?account={name}")
+                self.assertEqual(200 if name in names else 404, status)
                 self.assertEqual(name in names, f'"{name}"' in self.get("/sd/accounts"))
             self.assertIn(f"api_exporter_accounts {len(names)}.0", self.get("/metrics"))
             before = len(self.api.requests)

@@ -18,7 +18,7 @@ from api_exporter.subjects.table import RESOURCE_BY_NAME
 from checks.acceptance.check import program, run
 from simulation.company.network import SimulatedNetwork
 from simulation.exporter import RunningExporter
-from simulation.link import Response
+from simulation.link import Response, complete
 from simulation.machine import Machine
 
 STEP = 60
@@ -65,23 +65,17 @@ class _Api:
         path, _, query = f"/{target}".partition("?")
         network = self._exporter.networks.get(token)
         if network is None:
-            return _answer(401, b'{"message":"token invalid","code":401}')
+            return complete(401, b'{"message":"token invalid","code":401}')
         assert self.machine is not None
         now = self.machine.seconds()
         if path == ACCESS_LOG_PATH:
             services = json.loads(b"".join(network.body(_SERVICES, now) or ()))
             page = access_log_page(query, [one["id"] for one in services], now)
-            return _answer(200, page)
+            return complete(200, page)
         body = network.body(f"/{target}", now)
         if body is None or path == f"/{RESOURCE_BY_NAME[CURRENT_USER].path}":
-            return _answer(403, b'{"message":"permission denied","code":403}')
-        return _answer(200, self._exporter.change(path, b"".join(body)))
-
-
-def _answer(status: int, body: bytes) -> Response:
-    head = f"HTTP/1.1 {status} X\r\nContent-Length: {len(body)}\r\n"
-    head += "Content-Type: application/json\r\n\r\n"
-    return Response([(0.05, head.encode()), (0.01, body)])
+            return complete(403, b'{"message":"permission denied","code":403}')
+        return complete(200, self._exporter.change(path, b"".join(body)))
 
 
 def record(exporter: Exporter, begin: float, end: float, folder: Path) -> None:
@@ -138,9 +132,7 @@ def _scrapes(
         targets[f"/metrics?account={name}"] = {"job": "netbird", "account": name}
     at = begin + STEP
     while at <= end:
-        while machine.due_at() < at:
-            machine.run(machine.due_at())
-        machine.run(at)
+        machine.run_until(at)
         answers = at <= end - exporter.down
         yield (
             at,

@@ -8,10 +8,10 @@ from random import Random
 from typing import Any
 
 from simulation.disk import Disk, Killed
-from simulation.link import Response
+from simulation.link import Response, complete
 from tests.logs import body
 from tests.logs.paging import Table
-from tests.test_live import JSON, Api, LiveTestCase
+from tests.test_live import Api, LiveTestCase
 
 ROWS = 26
 
@@ -33,8 +33,7 @@ class LogApi(Api):
             found = Table(range(1, self.last + 1)).answer(query)
         else:
             return super().respond(path, token)
-        head = b"HTTP/1.1 200 OK\r\nContent-Type: %s\r\nContent-Length: %d\r\n\r\n"
-        return Response([(0.1, head % (JSON, len(found)) + found)])
+        return complete(200, found)
 
 
 class HangingDisk(Disk):

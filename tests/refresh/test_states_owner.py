@@ -8,8 +8,8 @@ from api_exporter.demo.go_json import encode
 from simulation.company.network import SimulatedNetwork
 from simulation.company.people import EXPORTER_ID
 from simulation.exporter import RunningExporter
-from simulation.link import Response
-from tests.test_live import JSON, NOW, Api, LiveTestCase
+from simulation.link import Response, complete
+from tests.test_live import NOW, Api, LiveTestCase
 
 WARNING = "warning the token is of another account: all records are removed"
 CURRENT, LISTED = "api/users/current", "api/accounts"
@@ -73,14 +73,12 @@ class OwnersApi(Api):
     def respond(self, path: str, token: str) -> Response:
         self.requests.append(f"{token} {path}")
         path = path.partition("?")[0]
-        body, status = self.owners[token].body(path), b"200 OK"
+        body, status = self.owners[token].body(path), 200
         if path in self.failing:
-            body, status = b'{"message":"down","code":500}', b"500 Error"
+            body, status = b'{"message":"down","code":500}', 500
         elif body is None:
-            body, status = b'{"message":"no permission","code":403}', b"403 Forbidden"
-        head = b"HTTP/1.1 %b\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n"
-        whole = head % (status, JSON, len(body)) + body
-        return Response([(self.seconds.get(path, 0.1), whole)])
+            body, status = b'{"message":"no permission","code":403}', 403
+        return complete(status, body, seconds=self.seconds.get(path, 0.1))
 
 
 class OwnerTests(LiveTestCase):
