@@ -4,12 +4,12 @@ import csv
 import json
 import re
 import subprocess
-from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import yaml
 
+from tests.deploy.programs import blocks
 from tests.integration.exporter import ExporterTestCase
 from tests.integration.programs import ROOT, get, serve, until
 
@@ -17,11 +17,6 @@ EXPORTER = "http://exporter.example:8080"
 NTFY = "https://ntfy.example/netbird"
 
 DOCUMENT = (ROOT / "docs/integrations.md").read_text(encoding="utf-8")
-
-
-def blocks(language: str) -> Iterator[str]:
-    """Yield the code of a language."""
-    yield from re.findall(rf"```{language}\n(.*?)```", DOCUMENT, re.DOTALL)
 
 
 class Mailbox(HTTPServer):
@@ -137,7 +132,7 @@ class RecipesTests(ExporterTestCase):
             f["sentence"] for f in findings if f["severity"] == "critical"
         )
         self.assertNotEqual([], sentences)
-        alerts, lookup, files = blocks("sh")
+        alerts, lookup, files = blocks("integrations.md", "sh")
         for _ in range(2):
             self.run_shell(
                 alerts.replace(NTFY, f"http://127.0.0.1:{mailbox.server_port}")
