@@ -76,7 +76,7 @@ def api_verdict(
         note = f"The next refresh is overdue. {_SLOW}"
         return verdict("warning", "Late", f"late, {last}", note)
     if others:
-        return verdict("warning", "Working", "in part")
+        return verdict("warning", "In part", "in part")
     return verdict("ok", "Working", "yes")
 
 

@@ -105,6 +105,7 @@ class VerdictTests(SynchronousTestCase):
         found = self.verdict(FRESH, others={"groups": failing(), "routes": FRESH})
         self.assertEqual("warning", found.verdict)
         self.assertEqual("Reading NetBird: in part", found.headline)
+        self.assertEqual("In part", found.short)
         self.assertEqual(("1 other resource fails.",), found.notes)
         many = {f"r{n}": failing() for n in range(6)}
         *_, note = self.verdict(failing(), others=many).notes
