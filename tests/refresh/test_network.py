@@ -13,7 +13,7 @@ from api_exporter.subjects import watch
 from api_exporter.subjects.watch import KeptFindings
 from tests.inventories import inventory_of
 from tests.logbook import logbook
-from tests.parts import attempt
+from tests.parts import DelayedCompute, attempt
 from tests.refresh.recorded_log import RecordedLog
 from tests.refresh.test_refresher import Bench
 
@@ -87,6 +87,17 @@ class NetworkTests(SynchronousTestCase):
         self.assertGreater(found_at, before.findings.started_at)
         after = before.reloaded("peers", "users")
         self.assertEqual([found_at], [*after.findings.found.series.values()])
+
+    def test_found_for_another_account(self) -> None:
+        """Findings that were computed for a former account are not kept."""
+        compute = DelayedCompute()
+        bench = Bench(compute=compute).start()
+        updating = Deferred.fromCoroutine(bench.update_findings("peers"))
+        bench._on_other_account()
+        begun = bench.findings
+        compute.go()
+        self.successResultOf(updating)
+        self.assertTrue(bench.findings is begun)
 
     def test_needed_at_last(self) -> None:
         """A resource that fails once it is needed is not up, unless refused."""

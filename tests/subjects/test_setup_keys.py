@@ -1,10 +1,12 @@
-"""Findings about setup keys appear, stay away, and end."""
+"""Findings about setup keys appear, stay away, and end; states of keys."""
 
 from msgspec.structs import replace
+from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.netbird.inventory import Inventory
-from api_exporter.subjects.setup_keys import SetupKey
+from api_exporter.subjects.setup_keys import STATES, SetupKey
 from tests.attention.looking import DAY, FindingsTestCase, at
+from tests.collectors.samples import page, parsed
 from tests.inventories import inventory_of
 
 
@@ -62,3 +64,20 @@ class SetupKeysExpiryTests(FindingsTestCase):
             {"usage_limit": 10, "used_times": 9, "state": "revoked", "revoked": True},
         ):
             self.tells(self.key(**fields))
+
+
+class StateTests(SynchronousTestCase):
+    def test_state(self) -> None:
+        """An unknown state has a sample of its own. Without a state all are 0."""
+        for state, names in (
+            ("expired", STATES),
+            ("lost", (*STATES, "lost")),
+            ("", STATES),
+        ):
+            known = inventory_of(setup_keys=(SetupKey(id="k", state=state),))
+            found = {
+                dict(labels)["state"]: value
+                for (name, labels), value in parsed(page(known))
+                if name == "netbird_api_setup_key_state"
+            }
+            self.assertEqual({one: float(one == state) for one in names}, found)
