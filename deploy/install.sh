@@ -76,7 +76,8 @@ group=${group:-api-exporter}
 # The settings: never overwritten, but their owner and mode are put right.
 settings=$root/etc/api-exporter
 run install -d -m 750 -o root -g "$group" "$settings"
-[ -e "$settings/config" ] || run sh -c '"$0" --settings >"$1"' "$new/bin/api-exporter" "$settings/config"
+[ -e "$settings/config" ] \
+    || run sh -c '"$0" --settings >"$1.new" && mv "$1.new" "$1"' "$new/bin/api-exporter" "$settings/config"
 run chown "root:$group" "$settings/config"
 run chmod 640 "$settings/config"
 

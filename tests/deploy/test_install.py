@@ -195,6 +195,12 @@ class InstallTests(SynchronousTestCase):
             self.assertEqual(before, self.environments())
             self.assertEqual(version, self.version())
 
+    def test_half_written(self) -> None:
+        """Settings that were not written to their end do not count as those to keep."""
+        self.script("sh", 'exec /bin/sh "$1" "$2" false "$4"')
+        self.install(status=1, PATH=f"{self.tools}:{os.environ['PATH']}")
+        self.assertFalse((self.root / "etc/api-exporter/config").exists())
+
     def test_uninstall(self) -> None:
         """Removing keeps settings, user and events; --purge nothing. Both repeat."""
         self.install()
