@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from api_exporter.attention.finding import FindingKey
 from api_exporter.netbird.resource_state import MIN_MAX_AGE, OVERDUE_PERIODS
 from api_exporter.netbird.resources import ACCESS_LOG, PEERS, PROBE_PATH
-from api_exporter.refresh.budget import MAX_PAUSE, MIN_PAUSE, SLOTS
+from api_exporter.refresh.budget import GROWTH, MAX_PAUSE, MIN_PAUSE, MIN_RATE, SLOTS
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.refresh.schedule import FIRST_WAIT, MAX_SILENT
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES
@@ -482,13 +482,16 @@ class Checker:
                     yield f"{account}: {name} is not asked for since {tried:.0f} s"
 
     def _queue_seconds(self, account: str) -> float:
-        """Return seconds until a stated rate has allowed all requests once."""
-        if account not in SHARING or (stated := self.world.stated_limit) is None:
-            return 0.0
+        """Return seconds until the budget has allowed all requests once."""
+        names = SHARING if account in SHARING else {account}
+        if account in SHARING and (stated := self.world.stated_limit) is not None:
+            per_minute = 0.9 * stated[0]
+        else:  # It grows from a 429 on.
+            refused = self.world.seconds() - self._refused_at(account)
+            per_minute = MIN_RATE + GROWTH * refused / MINUTE
         known = self.world.known
-        sharing = (known[name].network for name in SHARING & known.keys())
-        requests = sum(len(network.states) for network in sharing)
-        return requests / (0.9 * stated[0] / MINUTE)
+        networks = (known[name].network for name in names & known.keys())
+        return sum(len(one.states) for one in networks) / per_minute * MINUTE
 
     def _idle(self) -> Problems:
         now = self.world.seconds()
