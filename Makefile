@@ -56,7 +56,7 @@ run: $(VENV)/run ## Show a simulated network on http://localhost:8080/, or anoth
 	@LOG_LEVEL=$${LOG_LEVEL:-warning} $(if $(PORT),LISTEN_ADDRESS=:$(PORT)) $(BIN)/api-exporter --demo || [ $$? -eq 130 ]
 
 test: export TEST_DURATIONS = $(abspath build/durations.txt)
-test: check $(VENV)/dev ## Run all checks and tests: five minutes on two processors. Skips what needs root or a missing program, and says so.
+test: check $(VENV)/dev ## Run all checks and tests: four minutes on two processors. Skips what needs root or a missing program, and says so.
 	@$(BIN)/coverage erase
 	@mkdir -p build && rm -f $(TEST_DURATIONS)
 	@COVERAGE_PROCESS_START=pyproject.toml $(BIN)/python -m twisted.trial -j2 \
