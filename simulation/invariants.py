@@ -474,23 +474,26 @@ class Checker:
                     yield f"{account}: {name} is {now - at:.0f} s old, and all is well"
                 if name not in _DELAYED and known.is_missed(name):
                     since = min(well, now - known.recovered_at)
-                    if since > known.timeout + MINUTE + self._queue_seconds(account):
+                    if since > known.timeout + MINUTE + self._queue_seconds(
+                        account, refused
+                    ):
                         yield f"{account}: {name} waits for {since:.0f} s after all"
                 tried = min(well, now - known.tried_at.get(name, 0.0))
                 requested = standing.supported is True and name != ACCESS_LOG
                 if tried > wait + 60.0 and requested and refused > BUDGET_SECONDS:
                     yield f"{account}: {name} is not asked for since {tried:.0f} s"
 
-    def _queue_seconds(self, account: str) -> float:
-        """Return seconds until the budget has allowed all requests once."""
-        names = SHARING if account in SHARING else {account}
+    def _queue_seconds(self, account: str, refused: float) -> float:
+        """Return seconds until the budget has allowed all requests once.
+
+        Args:
+            refused: seconds since the last 429 for the account's token.
+        """
         if account in SHARING and (stated := self.world.stated_limit) is not None:
             per_minute = 0.9 * stated[0]
         else:  # It grows from a 429 on.
-            refused = self.world.seconds() - self._refused_at(account)
             per_minute = MIN_RATE + GROWTH * refused / MINUTE
-        known = self.world.known
-        networks = (known[name].network for name in names & known.keys())
+        networks = (one.network for one in self._with_token_of(account))
         return sum(len(one.states) for one in networks) / per_minute * MINUTE
 
     def _idle(self) -> Problems:
@@ -530,9 +533,11 @@ class Checker:
 
     def _refused_at(self, account: str) -> float:
         """Return when the NetBird API last sent a 429 for this account's token."""
+        return max(one.refused_at for one in self._with_token_of(account))
+
+    def _with_token_of(self, account: str) -> list[Knowledge]:
         names = SHARING if account in SHARING else {account}
-        known = self.world.known
-        return max(known[name].refused_at for name in names & known.keys())
+        return [self.world.known[name] for name in names & self.world.known.keys()]
 
     # Each quarter of an hour
 
