@@ -82,9 +82,10 @@ class CommandOptions(Options):
         return "\n".join([super().__str__(), *overview(), ""])
 
     def opt_help(self) -> NoReturn:
-        """Display this help and exit."""
         _print(f"{self}\n")  # its reader may end early
         raise SystemExit(0)
+
+    opt_help.__doc__ = Options.opt_help.__doc__  # which the executable has, too
 
     def parseArgs(self, *words: str) -> None:
         """Refuse words that are no options."""

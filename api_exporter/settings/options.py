@@ -54,7 +54,6 @@ class Options(usage.Options):
         raise SystemExit(0)
 
     def opt_help(self) -> None:
-        """Display this help and exit."""
         super().opt_help()
 
     # Twisted prints these docstrings, which the executable would not contain.
