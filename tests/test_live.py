@@ -23,6 +23,7 @@ from simulation.machine import Machine
 from tests.daemon.test_systemd import Systemd, directory
 from tests.logbook import logbook
 from tests.settings.test_loader_unused import examples
+from tests.upstream.test_fetcher import NeverResolved
 
 NOW = 1_800_000_000.0
 URL = "http://10.0.0.1"
@@ -358,6 +359,20 @@ class AccountsTests(LiveTestCase):
         self.reload()
         page = self.get("/metrics?account=one")
         self.assertTrue("netbird_api_up 1.0" in page and 'city="' in page)
+
+    def test_look_up(self) -> None:
+        """A request that a reload cancels has not failed."""
+        self.start()
+        self.machine.nameResolver = NeverResolved()
+        before = len(self.book.lines())
+        for timeout in ("20s", "21s"):
+            self.account("one", HTTP_TIMEOUT=timeout)
+            self.reload(1)
+            self.assertIn("netbird_api_up 1.0", self.get("/metrics?account=one"))
+            page = self.get("/?account=one")
+            self.assertTrue(" is reachable." in page and "no response" not in page)
+        lines = self.book.lines()[before:]
+        self.assertEqual([], [one for one in lines if one.startswith("warning")])
 
 
 class ReplacedTests(LiveTestCase):

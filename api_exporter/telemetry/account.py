@@ -129,6 +129,8 @@ class AccountTelemetry:
 
     def count_attempt(self, attempt: Attempt) -> None:
         """Count a request; any response shows that the NetBird API is reachable."""
+        if attempt.status is None and attempt.error is None:  # it was cancelled
+            return
         self.reachable = attempt.status is not None
         self.recent.append(attempt)
         self._requests[_code_label(attempt.status)] += 1

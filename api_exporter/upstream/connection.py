@@ -7,7 +7,7 @@ from typing import cast
 
 import idna
 from OpenSSL.crypto import X509
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import CancelledError, Deferred
 from twisted.internet.endpoints import HostnameEndpoint, TCP4ClientEndpoint
 from twisted.internet.interfaces import (
     IHandshakeListener,
@@ -148,6 +148,24 @@ def _is_unusual(host: str) -> bool:
     return False
 
 
+class _NamedEndpoint(HostnameEndpoint):
+    """The endpoint of a host whose cancelled DNS lookup is no unknown name."""
+
+    def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
+        def give_up(connected: Deferred[IProtocol]) -> None:
+            connected.errback(CancelledError())
+            connecting.cancel()
+
+        def failed(failure: Failure) -> None:
+            if not connected.called:
+                connected.errback(failure)
+
+        connected: Deferred[IProtocol] = Deferred(give_up)
+        connecting = super().connect(factory)
+        connecting.addCallbacks(connected.callback, failed)
+        return connected
+
+
 def tcp_endpoint(
     reactor: PosixReactorBase, host: str, port: int, timeout: float
 ) -> IStreamClientEndpoint:
@@ -158,5 +176,5 @@ def tcp_endpoint(
     if host == "localhost.":  # it is never in DNS, for which the dot is (RFC 6761, 6.3)
         host = "localhost"
     # HostnameEndpoint rejects a name that is no valid domain, such as one with `_`.
-    kind = TCP4ClientEndpoint if _is_unusual(host) else HostnameEndpoint
+    kind = TCP4ClientEndpoint if _is_unusual(host) else _NamedEndpoint
     return kind(reactor, host, port, timeout)

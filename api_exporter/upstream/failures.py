@@ -15,7 +15,7 @@ from api_exporter.ports import Reason, UpstreamError
 from api_exporter.upstream.headers import BASIC, known_schemes, media_type
 from api_exporter.upstream.masking import one_line
 
-_CANCELLED = (CancelledError, error.ConnectingCancelledError)
+CANCELLED = (CancelledError, error.ConnectingCancelledError)
 
 
 class CertificateProblem(Exception):
@@ -111,7 +111,7 @@ def raise_upstream_error(failure: Failure) -> NoReturn:
     for cause in causes:
         if isinstance(cause, UpstreamError):
             raise cause from None
-    if any(isinstance(cause, _CANCELLED) for cause in causes):
+    if any(isinstance(cause, CANCELLED) for cause in causes):
         raise CancelledError from None
     for kinds, reason, message in _REASONS:
         for cause in causes:

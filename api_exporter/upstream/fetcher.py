@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from hyperlink import EncodedURL
 from treq.client import HTTPClient
-from twisted.internet.defer import CancelledError, Deferred
+from twisted.internet.defer import Deferred
 from twisted.internet.task import deferLater
 from twisted.logger import Logger
 from twisted.web.client import ResponseFailed
@@ -138,22 +138,9 @@ class Fetcher:
 
     def fetch(self, path: str, retry_seconds: float) -> Deferred[ResponseBody]:
         """Fetch a body; see `ports.Fetch`. Cancelling the result leaves no timer."""
-        cancelled = False
+        return Deferred.fromCoroutine(self._fetch(path, retry_seconds))
 
-        def give_up(_: object) -> None:
-            nonlocal cancelled
-            cancelled = True
-            fetching.cancel()
-
-        fetched: Deferred[ResponseBody] = Deferred(give_up)
-        attempts = self._fetch(path, retry_seconds, lambda: cancelled)
-        fetching = Deferred.fromCoroutine(attempts)
-        fetching.chainDeferred(fetched)
-        return fetched
-
-    async def _fetch(
-        self, path: str, retry_seconds: float, is_cancelled: Callable[[], bool]
-    ) -> ResponseBody:
+    async def _fetch(self, path: str, retry_seconds: float) -> ResponseBody:
         retry_until = self._clock.seconds() + retry_seconds
         deadline = timeout = self._settings.http_timeout
         number, was_sent = 1, False
@@ -166,9 +153,6 @@ class Fetcher:
                 mask = partial(mask_records, self._secrets(token))
                 return ResponseBody(data, body.packed, body.limit, release, mask)
             except UpstreamError as error:
-                # A cancelled DNS lookup raises the error of an unknown name.
-                if is_cancelled():
-                    raise CancelledError from None
                 was_sent |= not error.unsent
                 error.unsent = not was_sent
                 used_token, token = token, self._token()

@@ -24,7 +24,12 @@ from api_exporter.ports import UpstreamError
 from api_exporter.settings.addresses import Address
 from api_exporter.settings.proxy import Proxy
 from api_exporter.upstream.connection import tcp_endpoint
-from api_exporter.upstream.failures import ProxyTimeout, explanation, login_error
+from api_exporter.upstream.failures import (
+    CANCELLED,
+    ProxyTimeout,
+    explanation,
+    login_error,
+)
 from api_exporter.version import this_build
 
 
@@ -37,31 +42,14 @@ class ProxyEndpoint:
         self._endpoint = tcp_endpoint(reactor, proxy.host, proxy.port, timeout)
 
     def connect(self, factory: IProtocolFactory) -> Deferred[IProtocol]:
-        cancelled = False
-
-        def give_up(_: object) -> None:
-            nonlocal cancelled
-            cancelled = True
-            connecting.cancel()
-
-        def failed(failure: Failure) -> None:
-            # A cancelled DNS lookup raises the error of an unknown name.
-            if cancelled:
-                connected.errback(
-                    ProxyTimeout(f"no connection to the proxy {self._proxy}")
-                )
-            else:
-                connected.errback(self._with_proxy_name(failure))
-
-        connected: Deferred[IProtocol] = Deferred(give_up)
-        connecting = self._endpoint.connect(factory)
-        connecting.addCallbacks(connected.callback, failed)
-        return connected
+        return self._endpoint.connect(factory).addErrback(self._with_proxy_name)
 
     def _with_proxy_name(self, failure: Failure) -> Failure:
+        message = f"no connection to the proxy {self._proxy}"
+        if failure.check(*CANCELLED):
+            return Failure(ProxyTimeout(message))
         if failure.check(error.DNSLookupError, error.ConnectError):
-            why = explanation(failure.value)
-            message = f"no connection to the proxy {self._proxy}{why}"
+            message += explanation(failure.value)
             return Failure(UpstreamError("proxy", message, retryable=True, unsent=True))
         return failure
 

@@ -198,8 +198,9 @@ class AccountTelemetryTests(SynchronousTestCase):
         """Requests are counted by status, invalid ones together; retries also apart."""
         for status in (None, 200, -1, 0, 99, 600, 10**9):
             number = 1 + (status == 200)
+            error = DOWN if status is None else None
             self.states.attempt_ended(
-                attempt(status=status, number=number, seconds=0.5)
+                attempt(status=status, number=number, seconds=0.5, error=error)
             )
             self.assertEqual(status is not None, self.states.telemetry.reachable)
         for code, count in (("none", 1), ("200", 1), ("other", 5)):

@@ -14,7 +14,6 @@ from twisted.internet.interfaces import (
 from twisted.internet.task import Clock
 from twisted.logger import LogLevel
 from twisted.trial.unittest import SynchronousTestCase
-from twisted.web.client import Agent
 from twisted.web.server import NOT_DONE_YET, Request
 from zope.interface import implementer
 
@@ -23,7 +22,9 @@ from api_exporter.ports import Attempt, UpstreamError
 from api_exporter.settings.token import Token, TokenSource
 from api_exporter.subjects.table import MAX_BODY_BYTES
 from api_exporter.upstream.advice import advice
+from api_exporter.upstream.agent import UpstreamAgent
 from api_exporter.upstream.fetcher import Fetcher
+from api_exporter.upstream.tls_policy import TlsPolicy
 from tests.logbook import logbook
 from tests.memory_reactor import MemoryReactorClock
 from tests.parts import account_settings, clocks_of
@@ -345,19 +346,30 @@ class FetchTests(SynchronousTestCase):
 
     def test_cancelled_look_up(self) -> None:
         """A cancelled DNS lookup is not reported as an unknown name."""
-        reactor = MemoryReactorClock()
+        book, reactor = logbook(self), MemoryReactorClock()
         reactor.nameResolver = NeverResolved()
+        attempts: list[Attempt] = []
         upstream = Fetcher(
-            agent=Agent(reactor),
+            agent=UpstreamAgent(
+                reactor,  # type: ignore[arg-type]
+                proxy=None,
+                policy=TlsPolicy(None, None, float),
+                timeout=5,
+                on_certificate=lambda _: None,
+            ),
             token=lambda: Token(SECRET),
-            on_attempt=lambda _: None,
+            on_attempt=attempts.append,
             settings=account_settings(),
             clocks=clocks_of(reactor),
         )
-        fetched = upstream.fetch("api/peers", 60.0)
-        fetched.cancel()
-        self.failureResultOf(fetched, CancelledError)
-        self.assertEqual([], reactor.getDelayedCalls())
+        for asking in (
+            upstream.fetch("api/peers", 60.0),
+            Deferred.fromCoroutine(upstream.log_reachability()),
+        ):
+            asking.cancel()
+            self.failureResultOf(asking, CancelledError)
+        self.assertEqual([None, None], [attempt.error for attempt in attempts])
+        self.assertEqual(([], []), (book.lines(), reactor.getDelayedCalls()))
 
     def test_observed(self) -> None:
         """Each attempt is reported with its status, bytes and error, and is a line."""
