@@ -222,6 +222,7 @@ class Account(MultiService):
     async def begin_with(self, before: "Account") -> None:
         """Begin with what a stopped account with the same id and address has read."""
         if self._read == before._read:
+            self.client.server_certificate = before.client.server_certificate
             # A file that was replaced since the last request is noticed here.
             is_other = self.client.token() != before.client.token()
             await self.network.begin_with(before.network)

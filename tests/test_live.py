@@ -16,6 +16,7 @@ from api_exporter.service import Configuration
 from api_exporter.serving.site import BoundedSite
 from api_exporter.settings.definitions import LIVE_SETTINGS, SETTINGS, Settings
 from api_exporter.settings.environment import read_settings
+from api_exporter.upstream.tls_policy import UpstreamCertificate
 from simulation.company.network import SimulatedNetwork
 from simulation.exporter import RunningExporter
 from simulation.link import Response, complete
@@ -217,6 +218,8 @@ class AccountsTests(LiveTestCase):
     def test_no_gap(self) -> None:
         """No series is missing for a moment, and findings keep their times."""
         self.start()
+        certificate = UpstreamCertificate("x", NOW - 1e6, NOW + 1e5)
+        self.exporter.accounts["one"].client.server_certificate = certificate
         self.advance(100)
         before = self.get("/metrics?account=one")
         series, since = kept_series(before), lines(before, "_finding_since_")
