@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 from twisted.application.service import MultiService
-from twisted.internet.defer import Deferred, DeferredList, DeferredLock, maybeDeferred
+from twisted.internet.defer import Deferred, DeferredList, maybeDeferred
 from twisted.internet.posixbase import PosixReactorBase
 from twisted.logger import Logger
 
@@ -53,7 +53,6 @@ class AccountSet(MultiService):
         self._reactor, self._shared = reactor, shared
         self.now, self._jitter = now, jitter
         self.settings = settings.accounts
-        self._lock = DeferredLock()
         self._stops: Deferred[list[tuple[bool, object]]] = DeferredList([])
         self._follow: Callable[[AccountNetwork], None] = lambda _: None
         self.accounts: dict[str, Account] = {}
@@ -94,29 +93,26 @@ class AccountSet(MultiService):
 
     async def change(self, settings: Settings) -> bool:
         """Replace accounts by Note [Replaced accounts]; return whether any changed."""
-        async with self._lock:
-            after, before = settings.accounts, self.settings
-            same = [
-                n for n, a in after.items() if n in before and a.has_token_of(before[n])
-            ]
-            shared = self._shared.changed(
-                after.values(), settings.thresholds_file, same
-            )
-            changed = [
-                name
-                for name, account in after.items()
-                if account != before.get(name)
-                or not shared.plans[name].is_like(self._shared.plans[name])
-            ]
-            # An account that cannot be made must not stop the one before it.
-            made = {n: self._make(after[n], shared, i) for i, n in enumerate(changed)}
-            self.settings, self._shared = after, shared
-            is_changed = bool(made) or after.keys() != before.keys()
-            if is_changed:
-                await self._replace(made)
-            for network in self.networks.values():
-                await network.use_thresholds(shared.thresholds)
-            return is_changed and self.running == 1
+        after, before = settings.accounts, self.settings
+        same = [
+            n for n, a in after.items() if n in before and a.has_token_of(before[n])
+        ]
+        shared = self._shared.changed(after.values(), settings.thresholds_file, same)
+        changed = [
+            name
+            for name, account in after.items()
+            if account != before.get(name)
+            or not shared.plans[name].is_like(self._shared.plans[name])
+        ]
+        # An account that cannot be made must not stop the one before it.
+        made = {n: self._make(after[n], shared, i) for i, n in enumerate(changed)}
+        self.settings, self._shared = after, shared
+        is_changed = bool(made) or after.keys() != before.keys()
+        if is_changed:
+            await self._replace(made)
+        for network in self.networks.values():
+            await network.use_thresholds(shared.thresholds)
+        return is_changed and self.running == 1
 
     async def _replace(self, made: Mapping[str, Account]) -> None:
         old = {

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
-from twisted.internet.defer import Deferred
+from twisted.internet.defer import Deferred, DeferredLock
 from twisted.logger import Logger
 
 from api_exporter.accounts import AccountSet
@@ -45,11 +45,16 @@ class LiveSettings(Struct, kw_only=True):
     accounts: AccountSet
     set_log_level: Callable[[str], None]
     on_changed: Callable[[], None]
+    lock: DeferredLock = field(default_factory=DeferredLock)
 
     def reload(self) -> None:
-        """Read and apply the settings, and log what changes: names, never values."""
-        reloading = Deferred.fromCoroutine(self._reload())
-        reloading.addErrback(partial(log.failure, "internal error in a reload"))
+        """Read and apply the settings, and log what changes: names, never values.
+
+        While a reload runs, one more waits, which reads all that has changed by then.
+        """
+        if not self.lock.waiting:
+            reloading = self.lock.run(lambda: Deferred.fromCoroutine(self._reload()))
+            reloading.addErrback(partial(log.failure, "internal error in a reload"))
 
     async def _reload(self) -> None:
         try:

@@ -363,6 +363,25 @@ class AccountsTests(LiveTestCase):
         page = self.get("/metrics?account=one")
         self.assertTrue("netbird_api_up 1.0" in page and 'city="' in page)
 
+    def test_at_once(self) -> None:
+        """While a reload runs, others are one, which reads the files after it."""
+        token = self.folder / "token"
+        token.write_text("one")
+        self.start()
+        for timeout in range(20, 30):
+            settings = f"UPSTREAM_API_TOKEN_FILE=token\nHTTP_TIMEOUT={timeout}s\n"
+            (self.folder / "one.conf").write_text(settings)
+            self.exporter.reload()
+        token.unlink()
+        self.advance(5)
+        timeouts = [self.exporter.settings["one"].http_timeout]
+        token.write_text("one")
+        self.reload()
+        timeouts.append(self.exporter.settings["one"].http_timeout)
+        self.assertEqual([20, 29], timeouts)
+        kinds = [x.split()[0] for x in self.book.lines() if "settings" in x]
+        self.assertEqual(["info", "error", "info"], kinds)
+
     def test_look_up(self) -> None:
         """A request that a reload cancels has not failed."""
         self.start()
