@@ -18,7 +18,7 @@ BEGINNING = """\
 # Correctness
 
 Made from the code and from `tools/correctness.json` by `make docs`. Each run writes its
-own figures into that file: seeds, commits, rooms, kinds of mistakes, and the mistakes
+own figures into that file: seeds, commits, packages, kinds of mistakes, and the mistakes
 that nothing noticed, each with the reason. It also has the recorded body of each family.
 
 ## What is promised
@@ -163,7 +163,7 @@ def ways(found: Results) -> Iterator[tuple[str, str, str, str]]:
         "whether the tests notice one small mistake: `<` for `<=`, a call left out, a"
         " swapped pair of arguments. Some change nothing that anyone can see",
         "each release",
-        f"{share(tried)}. The lowest of a room is {lowest(tried)}",
+        f"{share(tried)}. The lowest of a package is {lowest(tried)}",
     )
     mistakes = found.get("mistakes", {})
     yield (
