@@ -18,8 +18,7 @@ BEGINNING = """\
 # Correctness
 
 Made from the code and from `tools/correctness.json` by `make docs`. Each run writes its
-own figures into that file: seeds, commits, packages, kinds of mistakes, and the mistakes
-that nothing noticed, each with the reason. It also has the recorded body of each family.
+figures into that file, and the mistakes that nothing noticed, each with the reason.
 
 ## What is promised
 
@@ -37,8 +36,7 @@ the plain reference compute all values from them that join lists.
 LIMITS = """\
 ## What the API gets wrong
 
-The exporter repeats what the API says. In these cases the API is wrong, and no exporter
-can know it:
+In these cases the API is wrong, and no exporter can know it:
 
 | what you see | what is true | what helps |
 |---|---|---|
