@@ -29,7 +29,7 @@ REAL = """\
 ## Compared with real servers
 
 The answers of three NetBird servers are recorded: 288 peers with something of
-everything, an agent network, and a new account with a dozen peers. The exporter and
+everything, an Agent Network, and a new account with a dozen peers. The exporter and
 the plain reference compute all values from them that join lists.
 """
 
