@@ -452,7 +452,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         parsers.optional(parsers.whole(3, 500)),
         "a whole number from 3 to 500",
         "Number of simulated accounts of different sizes. Two of them have an"
-        " expired token.",
+        " invalid token.",
     )
     demo_fault: str = setting(
         parsers.one_of(*DEMO_FAULTS),
