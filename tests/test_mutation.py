@@ -48,12 +48,12 @@ class MistakesTests(SynchronousTestCase):
             self.assertEqual([(kind, text) for text in expected], found)
 
     def test_sample(self) -> None:
-        """A sample is of all kinds and rooms alike, and the same for each seed."""
+        """A sample is of all kinds and packages alike, and the same for each seed."""
         path = Path(self.mktemp())
         path.write_text("".join(f"{source}\n" for source, _ in EXAMPLES.values()))
-        every = [(room, one) for room in "ab" for one in mistakes(path)]
+        every = [(package, one) for package in "ab" for one in mistakes(path)]
         found = sample(every, 1, 2 * len(KINDS))
         self.assertEqual(found, sample(every, 1, 2 * len(KINDS)))
         self.assertNotEqual(found, sample(every, 2, 2 * len(KINDS)))
-        pairs = {(room, mistake.kind) for room, mistake in found}
-        self.assertEqual({(room, kind) for room in "ab" for kind in KINDS}, pairs)
+        pairs = {(package, mistake.kind) for package, mistake in found}
+        self.assertEqual({(package, kind) for package in "ab" for kind in KINDS}, pairs)

@@ -18,8 +18,7 @@ BEGINNING = """\
 # Correctness
 
 Made from the code and from `tools/correctness.json` by `make docs`. Each run writes its
-own figures into that file: seeds, commits, rooms, kinds of mistakes, and the mistakes
-that nothing noticed, each with the reason. It also has the recorded body of each family.
+figures into that file, and the mistakes that nothing noticed, each with the reason.
 
 ## What is promised
 
@@ -30,15 +29,14 @@ REAL = """\
 ## Compared with real servers
 
 The answers of three NetBird servers are recorded: 288 peers with something of
-everything, an agent network, and a new account with a dozen peers. The exporter and
+everything, an Agent Network, and a new account with a dozen peers. The exporter and
 the plain reference compute all values from them that join lists.
 """
 
 LIMITS = """\
 ## What the API gets wrong
 
-The exporter repeats what the API says. In these cases the API is wrong, and no exporter
-can know it:
+In these cases the API is wrong, and no exporter can know it:
 
 | what you see | what is true | what helps |
 |---|---|---|
@@ -163,7 +161,7 @@ def ways(found: Results) -> Iterator[tuple[str, str, str, str]]:
         "whether the tests notice one small mistake: `<` for `<=`, a call left out, a"
         " swapped pair of arguments. Some change nothing that anyone can see",
         "each release",
-        f"{share(tried)}. The lowest of a room is {lowest(tried)}",
+        f"{share(tried)}. The lowest of a package is {lowest(tried)}",
     )
     mistakes = found.get("mistakes", {})
     yield (

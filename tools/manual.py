@@ -19,9 +19,9 @@ api-exporter \\- Prometheus exporter for the management API of NetBird networks
 
 DESCRIPTION = """\
 .SH DESCRIPTION
-Reads the management API of a NetBird network, or of several, at its own pace, and
-serves what it knows as metrics for Prometheus, by default on port 8080. It stays in
-the foreground and is ended by a signal.
+Reads the management API of a NetBird network, or of several, by a schedule, and
+serves the records as metrics for Prometheus, by default on port 8080. It stays in
+the foreground until a signal ends it.
 .PP
 Settings are variables of the environment. As a service they stand in
 .IR /etc/api\\-exporter/config ;
@@ -38,7 +38,7 @@ api\\-exporter \\-\\-check \\-\\-config /etc/api\\-exporter/config
 .RE
 .fi
 .PP
-says in plain words what is wrong, if anything is, and
+says what is wrong, and
 .B systemctl enable \\-\\-now api\\-exporter
 starts the service.
 """
@@ -47,18 +47,18 @@ TAIL = """\
 .SH EXIT STATUS
 .TP
 .B 0
-It was ended by a signal, or all is well.
+SIGTERM ended it, or there is no problem.
 .TP
 .B 1
 It could not start, or
 .B \\-\\-check
 and
 .B \\-\\-once
-could not read the peers; waiting may mend it.
+could not read the peers. The problem may end without you.
 .TP
 .B 2
 .B \\-\\-health
-found the exporter not well.
+found a problem.
 .PP
 With
 .BR \\-\\-check " " \\-\\-strict :
@@ -66,15 +66,15 @@ With
 the peers could not be read.
 .TP
 .B 78
-A setting or an option is wrong, which no waiting mends.
+A setting or an option is wrong: correct it.
 .SH FILES
 .TP
 .I /etc/api\\-exporter/config
 Settings of the service: NAME=value lines and comments.
 .TP
 .I /usr/share/api\\-exporter/
-Of the Debian package: the drop-in that makes the token a credential, rules and alerts
-for Prometheus, dashboards for Grafana.
+Of the Debian package: settings, drop-ins, rules and alerts for Prometheus, dashboards
+for Grafana.
 .TP
 .I /usr/share/doc/api\\-exporter/
 Of the Debian package:
@@ -88,7 +88,7 @@ and
 .IR metrics.md ;
 in
 .I examples/
-rules of a firewall, logrotate, and what watches NetBird's own servers.
+rules of a firewall, logrotate, and probes of NetBird's own servers.
 .SH SEE ALSO
 .BR prometheus (1),
 .BR systemctl (1).

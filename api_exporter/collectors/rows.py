@@ -50,7 +50,7 @@ def once_each(function: Callable[[R], T]) -> Callable[[R], T]:
 
 
 Objects = tuple[Iterable[R], Callable[[R], Labels]]
-"""The objects of a kind in one measurement, and a function that labels them once."""
+"""The objects of a kind on one page, and a function that labels them once."""
 
 
 class FamilyContext:

@@ -40,7 +40,7 @@ class Reading(Struct, frozen=True, gc=False):
 
 
 class ResourceRules(Struct, frozen=True, kw_only=True):
-    """The rules of an inventory, which follow from the rows of all resources.
+    """The rules of an inventory, which follow from the table of all resources.
 
     Attributes:
         permissions: the permission module of each resource that may be withheld.

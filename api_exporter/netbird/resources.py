@@ -130,7 +130,9 @@ class Resource(Struct, Generic[R], frozen=True):
             return None
         return self.path.replace(_USER_PLACEHOLDER, quote(user, safe=""))
 
-    def min_interval(self, record_count: int, period: float, seconds: float) -> float:
+    def min_interval(
+        self, record_count: int, period: float, seconds: float = 0.0
+    ) -> float:
         """Return the minimum seconds to the next request, given how long this took."""
         periods = 1.0 if record_count else self.idle_periods
         return max(self.cost * seconds, periods * period)

@@ -49,7 +49,7 @@ MIN_RETRY_AFTER = 1.0
 """Seconds: a shorter Retry-After is ignored."""
 
 MIN_RATE, MAX_RATE = 3.0, 240.0
-"""Limits of an estimate, in requests a minute. The first one is NetBird's strictest."""
+"""Limits of an estimate, in requests a minute. The first estimate is STRICTEST."""
 
 DECREASE = 0.75
 """The part of an estimate that is left by a 429 after good answers."""

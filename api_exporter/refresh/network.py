@@ -221,10 +221,11 @@ class AccountNetwork(MultiService):
         return describe_cost(self._requested(), self.plan.budget.limit)
 
     def _requested(self) -> dict[str, float]:
+        known, periods = self.inventory.records, self.selection.periods
         return {
-            resource.name: self.selection.periods[resource.name]
-            for resource in self.selection.resources
-            if self.pipeline.request_path(resource) is not None
+            one.name: one.min_interval(len(known.get(one.name, ())), periods[one.name])
+            for one in self.selection.resources
+            if self.pipeline.request_path(one) is not None
         }
 
     def text(self) -> bytes:

@@ -429,7 +429,7 @@ class Settings(Struct, frozen=True, kw_only=True):
     accounts_dir: Path | None = setting(
         parsers.optional(parsers.folder),
         "a folder with a NAME.conf for each account",
-        "Directory of accounts, to serve several. Each `NAME.conf` contains the"
+        "Folder of accounts, to serve several. Each `NAME.conf` contains the"
         " settings of one account. Settings that it does not contain come from the"
         " environment.",
         section="Several accounts",
@@ -452,13 +452,13 @@ class Settings(Struct, frozen=True, kw_only=True):
         parsers.optional(parsers.whole(3, 500)),
         "a whole number from 3 to 500",
         "Number of simulated accounts of different sizes. Two of them have an"
-        " expired token.",
+        " invalid token.",
     )
     demo_fault: str = setting(
         parsers.one_of(*DEMO_FAULTS),
         "one of " + ", ".join(DEMO_FAULTS),
         "Fault of the simulation that begins a minute after the start: the API fails,"
-        " the last gateway of a network disconnects, or the token is deleted.",
+        " the last routing peer of a network disconnects, or the token is deleted.",
         default="none",
     )
 

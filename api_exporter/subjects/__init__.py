@@ -1,4 +1,4 @@
-"""Subjects, one file each: records, rows of the API, families, findings; the table."""
+"""Subjects, one file each: records, resources, families, findings; the table."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""Metrics of the exporter: refreshes, requests, peers over time, the process."""
+"""Metrics of the exporter: refreshes, requests, findings, logs, the process."""

@@ -38,7 +38,7 @@ MAX_PORTS = 16
 FULL = "too many responses are pending: retry later"
 
 _TOO_LONG = (
-    f"the response has more than {MAX_RESPONSE_BYTES >> 20} MB or {MAX_TARGETS:,}"
+    f"the response has more than {MAX_RESPONSE_BYTES >> 20} MiB or {MAX_TARGETS:,}"
     " targets: request groups, or fewer ports"
 )
 

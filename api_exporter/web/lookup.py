@@ -108,7 +108,8 @@ class WholeTable(TablePage):
     def answer(self, request: Request, table: Table) -> bytes | int:
         payload: Payload | None = getattr(table, self.form)
         if payload is None:
-            return error_line(request, 503, "the table is too long: see the settings")
+            line = "the table is longer than 64 MiB: name fewer peers in PEER_DETAIL"
+            return error_line(request, 503, line)
         return send(request, payload.slices, payload.length)
 
 

@@ -29,7 +29,7 @@ MAX_TARGETS = 300_000
 """The maximum number of targets: about as many as have MAX_RESPONSE_BYTES."""
 
 MAX_TABLE_BYTES = 64 * 1024 * 1024
-"""The maximum bytes of the look-up table as JSON or CSV, which stay in memory."""
+"""The maximum bytes of the lookup table as JSON or CSV, which stay in memory."""
 
 MAX_FOUND = 100
 """The maximum number of peers in a result: peers may share an extra DNS name."""
@@ -363,7 +363,7 @@ def lookup_row(row: PeerRow) -> Struct:
 
 
 class Table(Struct, frozen=True, kw_only=True):
-    """The look-up table of a publication.
+    """The lookup table of a publication.
 
     Attributes:
         rows: the first row of each key.

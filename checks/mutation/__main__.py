@@ -34,7 +34,7 @@ ROOT_TESTS = (
     "report/test_formatting",
 )
 
-ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
+PACKAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "access": ("access/*.py", ("web", "serving")),
     "attention": ("attention/*.py", ("subjects", "test_documents", "web/status")),
     "checking": ("checking/*.py", ("test_cli",)),
@@ -74,7 +74,7 @@ ROOMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "upstream": ("upstream/*.py", ("test_account", "refresh")),
     "web": ("web/**/*.py", ("test_service", "access", "exposition")),
 }
-"""The files of each room, and additional tests of other rooms."""
+"""The files of each package, and additional tests of other packages."""
 
 
 def main() -> None:
@@ -82,22 +82,22 @@ def main() -> None:
         prog="python -m checks.mutation", description=__doc__
     )
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--count", type=int, default=60, help="mutants of each room")
+    parser.add_argument("--count", type=int, default=60, help="mutants of each package")
     parser.add_argument("--mistakes", type=int, help="try so many mistakes of people")
-    parser.add_argument("--room", choices=ROOMS, action="append")
+    parser.add_argument("--package", choices=PACKAGES, action="append")
     parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args()
     os.environ["CI"] = "1"
-    rooms = options.room or ROOMS
+    packages = options.package or PACKAGES
     sampled: Sequence[tuple[str, Mutant | Mistake]]
     if options.mistakes:
-        every = ((room, one) for room in rooms for one in mistakes_of(room))
+        every = ((package, one) for package in packages for one in mistakes_of(package))
         sampled = sample(every, options.seed, options.mistakes)
     else:
         sampled = [
-            (room, mutant)
-            for room in rooms
-            for mutant in chosen(room, options.seed, options.count)
+            (package, mutant)
+            for package in packages
+            for mutant in chosen(package, options.seed, options.count)
         ]
     tried: Counter[str] = Counter()
     killed: Counter[str] = Counter()
@@ -107,11 +107,11 @@ def main() -> None:
         known, at_import = reach(pool)
         print(f"{len(known)} tests pass without a mistake", flush=True)
         choices = (
-            (room, mutant, chosen_tests(room, mutant, known, at_import))
-            for room, mutant in sampled
+            (package, mutant, chosen_tests(package, mutant, known, at_import))
+            for package, mutant in sampled
         )
-        for room, mutant, noticed in pool.imap_unordered(attempt, choices):
-            subject = mutant.kind if isinstance(mutant, Mistake) else room
+        for package, mutant, noticed in pool.imap_unordered(attempt, choices):
+            subject = mutant.kind if isinstance(mutant, Mistake) else package
             tried[subject] += 1
             killed[subject] += noticed
             if not noticed:
@@ -152,14 +152,14 @@ def reach(pool: Pool) -> tuple[Tests, set[str]]:
     return known, set(known.pop("")[1])
 
 
-def chosen(room: str, seed: int, count: int) -> list[Mutant]:
-    """Return a sample of a room's mutants, or all if there are no more."""
-    every = list(mutants_of(room))
-    return Random(f"{room} {seed}").sample(every, min(count, len(every)))
+def chosen(package: str, seed: int, count: int) -> list[Mutant]:
+    """Return a sample of a package's mutants, or all if there are no more."""
+    every = list(mutants_of(package))
+    return Random(f"{package} {seed}").sample(every, min(count, len(every)))
 
 
 def add(kind: str, subject: str, seed: int, found: Mapping[str, int]) -> None:
-    """Add figures to those of a room or kind in tools/correctness.json."""
+    """Add figures to those of a package or kind in tools/correctness.json."""
     figures = results().get(kind, {}).get(subject, {})
     for name, number in found.items():
         figures[name] = int(figures.get(name, 0)) + number
@@ -173,24 +173,24 @@ def record_survivor(name: str) -> None:
         record_result("survivors", name, why="not judged")
 
 
-def modules(room: str) -> Iterator[Path]:
-    for path in sorted((child.ROOT / "api_exporter").glob(ROOMS[room][0])):
+def modules(package: str) -> Iterator[Path]:
+    for path in sorted((child.ROOT / "api_exporter").glob(PACKAGES[package][0])):
         if path.name != "_version.py":  # written by incremental
             yield path
 
 
-def mutants_of(room: str) -> Iterator[Mutant]:
-    return chain.from_iterable(map(mutants, modules(room)))
+def mutants_of(package: str) -> Iterator[Mutant]:
+    return chain.from_iterable(map(mutants, modules(package)))
 
 
-def mistakes_of(room: str) -> Iterator[Mistake]:
-    return chain.from_iterable(map(mistakes, modules(room)))
+def mistakes_of(package: str) -> Iterator[Mistake]:
+    return chain.from_iterable(map(mistakes, modules(package)))
 
 
 def chosen_tests(
-    room: str, mutant: Mutant | Mistake, known: Tests, at_import: Container[str]
+    package: str, mutant: Mutant | Mistake, known: Tests, at_import: Container[str]
 ) -> list[str]:
-    """Return the tests of the room, and of modules that import the mutant's module.
+    """Return the tests of the package, and of modules that import the mutant's module.
 
     Of a block in a function only those that run it, the shortest first, and before
     them those of the module of the same name.
@@ -200,7 +200,7 @@ def chosen_tests(
     folder = child.ROOT / "tests"
     modules = {
         name
-        for also in (room, "test_golden", *ROOMS[room][1])
+        for also in (package, "test_golden", *PACKAGES[package][1])
         for name in found(folder / also)
     }
     modules.update(name for name in units() if module.search(source_of(name)))
@@ -238,10 +238,10 @@ def found(path: Path) -> list[str]:
 def attempt(
     choice: tuple[str, Mutant | Mistake, list[str]],
 ) -> tuple[str, Mutant | Mistake, bool]:
-    """Return the room, the mutant, and whether a test fails or hangs."""
-    room, mutant, tests = choice
+    """Return the package, the mutant, and whether a test fails or hangs."""
+    package, mutant, tests = choice
     _, _, source = mutant.made()
-    return room, mutant, not child.passed(mutant.path, source, tests)
+    return package, mutant, not child.passed(mutant.path, source, tests)
 
 
 if __name__ == "__main__":

@@ -458,19 +458,19 @@ KINDS: dict[str, Kind] = {
 
 
 Located = tuple[str, Mistake]
-"""A mistake and its room."""
+"""A mistake and its package."""
 
 
 def sample(every: Iterable[Located], seed: int, size: int) -> list[Located]:
-    """Return mistakes with their rooms: of all kinds in turn, and of all rooms."""
+    """Return mistakes with their packages: all kinds in turn, and all packages."""
     chance = Random(f"mistakes {seed}")
     found: dict[str, dict[str, list[Located]]] = {kind: {} for kind in KINDS}
-    for room, mistake in every:
-        found[mistake.kind].setdefault(room, []).append((room, mistake))
+    for package, mistake in every:
+        found[mistake.kind].setdefault(package, []).append((package, mistake))
     orders = []
-    for of_rooms in found.values():
-        rooms = [chance.sample(own, len(own)) for own in of_rooms.values()]
-        chance.shuffle(rooms)
-        orders.append(filter(None, chain.from_iterable(zip_longest(*rooms))))
+    for of_packages in found.values():
+        packages = [chance.sample(own, len(own)) for own in of_packages.values()]
+        chance.shuffle(packages)
+        orders.append(filter(None, chain.from_iterable(zip_longest(*packages))))
     in_turn = filter(None, chain.from_iterable(zip_longest(*orders)))
     return list(islice(in_turn, size))

@@ -117,6 +117,7 @@ class DormantTests(SynchronousTestCase):
             self.assertEqual("fresh", state.word(NOON + network.clock.seconds()))
         self.assertEqual({"providers"}, {path for _, path in network.requests})
         self.assertEqual(2, len(network.since(HOUR + MINUTE)) // 3)
+        self.assertIn(f"Agent Network {2 / 60:.2f}; ", network.describe_cost())
         self.assertEqual(
             set(),
             network.resources() & set(RULES.dormant_without),

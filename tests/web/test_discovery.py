@@ -16,7 +16,7 @@ from tests.web.watched import Watched
 
 BROKEN = UpstreamError("http_5xx", "500: broken")
 TOO_LONG = (
-    "the response has more than 256 MB or 300,000 targets: request groups, or fewer"
+    "the response has more than 256 MiB or 300,000 targets: request groups, or fewer"
     " ports"
 )
 ABSENT = UpstreamError("not_found", "404: page not found", unsupported=True)

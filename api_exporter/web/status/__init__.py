@@ -1,1 +1,1 @@
-"""`/`: the state of the exporter and the network. All but `page` is pure."""
+"""`/`: the state of the exporter and the network. All but `pages` is pure."""

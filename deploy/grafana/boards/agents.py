@@ -1,4 +1,4 @@
-"""Agent network: the cost of language models, and how full budgets are."""
+"""Agent Network: the cost of language models, and how full budgets are."""
 
 from deploy.grafana.board import board
 from deploy.grafana.panels import THRESHOLDS, UNKNOWN, bars, lines, look, stat
@@ -55,7 +55,7 @@ def made() -> str:
     used = of("netbird_api_agent_group_tokens", 'window_seconds="86400"')
     return board(
         "agent-network",
-        "Agent network",
+        "Agent Network",
         "Cost, tokens and budgets of NetBird's gateway to language models.",
         [
             stat(

@@ -1,4 +1,4 @@
-"""Exporter: whether it reads all lists in time, and what it costs."""
+"""Exporter: whether it reads all resources in time, and what it costs."""
 
 from deploy.grafana.board import board
 from deploy.grafana.panels import (
@@ -67,16 +67,16 @@ def _headline() -> list[Json]:
             size=24,
         ),
         stat(
-            "Failing lists",
+            "Failing resources",
             (16, 0, 8, 3),
-            "Lists that no exporter of the account could read at the last attempt.",
+            "Resources that no exporter of the account could read at the last attempt.",
             {"": or_zero(failing, of("netbird_api_up"))},
             look("none", limits={None: "text", 1: "red"}, empty=UNKNOWN),
         ),
         stat(
-            "Oldest list",
+            "Oldest resource",
             (0, 3, 8, 3),
-            "The age of the oldest list in its own intervals. Up to 1 is usual.",
+            "The age of the oldest resource in its own intervals. Up to 1 is usual.",
             {"": f"max({_by_resource_oldest()})"},
             look("suffix: ×", decimals=1, limits=large(_LATE), empty=UNKNOWN),
         ),
@@ -103,7 +103,7 @@ def _headline() -> list[Json]:
 
 
 def _by_resource_oldest() -> str:
-    """Return the age of each list in intervals, of the exporter that read it last."""
+    """Return each resource's age in intervals, of the exporter that read it last."""
     return f"min by (cluster, account, resource) ({supported(RESOURCE_AGE)})"
 
 
@@ -115,8 +115,8 @@ def _failures() -> list[Json]:
         timeline(
             "What failed, and when",
             (0, 6, 14, 6),
-            "The API of each account, and each list that failed while the API answered."
-            " A gap: no exporter answered.",
+            "The API of each account, and each resource that failed while the API"
+            " answered. A gap: no exporter answered.",
             {"{{resource}} {{account}}": any_of(api, f"{_by_resource(answered)} == 0")},
             _READ,
             empty="No exporter answered",
@@ -141,9 +141,9 @@ def _resources() -> Json:
     known = f"and on ({TARGET}, resource) {_UP}"
     words = {1: ("read", "none"), 0: ("failed", "red")}
     return table(
-        "Lists, the failing and the oldest first",
+        "Resources, the failing and the oldest first",
         (0, 12, 24, 10),
-        "Lists that NetBird does not offer are left out.",
+        "Resources that NetBird does not offer are left out.",
         [
             _by_resource(_UP),
             _by_resource_oldest(),
@@ -154,7 +154,7 @@ def _resources() -> Json:
             _by_resource(f"{of('api_exporter_unknown_fields')} {known}"),
         ],
         [
-            Column("resource", "List", look(minWidth=170)),
+            Column("resource", "Resource", look(minWidth=170)),
             Column(
                 "Value #A",
                 "State",

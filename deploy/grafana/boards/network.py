@@ -90,8 +90,8 @@ def _headline() -> list[Json]:
         stat(
             "The network",
             (0, 0, 6, 6),
-            "The worst finding of the exporter, or that lists cannot be read. A click"
-            " opens its status page.",
+            "The worst finding of the exporter, or that resources cannot be read."
+            " A click opens its status page.",
             {"": f"topk(1, {STATE}) or on () (vector(4) unless on () {of('up')} == 1)"},
             look(
                 words=STATES,
