@@ -17,6 +17,7 @@ from api_exporter.serving.sender import send
 from api_exporter.web.account_page import AccountPage
 from api_exporter.web.discovery import unknown
 from api_exporter.web.peer_table import (
+    MAX_TABLE_BYTES,
     TABLE_READS,
     Key,
     Table,
@@ -108,7 +109,10 @@ class WholeTable(TablePage):
     def answer(self, request: Request, table: Table) -> bytes | int:
         payload: Payload | None = getattr(table, self.form)
         if payload is None:
-            line = "the table is longer than 64 MiB: name fewer peers in PEER_DETAIL"
+            limit = MAX_TABLE_BYTES >> 20
+            line = (
+                f"the table has more than {limit} MiB: name fewer peers in PEER_DETAIL"
+            )
             return error_line(request, 503, line)
         return send(request, payload.slices, payload.length)
 
