@@ -133,7 +133,7 @@ class Account(MultiService):
         super().__init__()
         self._log = log_of(settings.name, log)
         self._clock = reactor
-        self._delay = start_delay
+        self._delay, self._logs = start_delay, logs
         self._read = settings.upstream_api_url, settings.upstream_account
         self._delayed: IDelayedCall | None = None
         self.now = now
@@ -223,6 +223,8 @@ class Account(MultiService):
         """Begin with what a stopped account with the same id and address has read."""
         if self._read == before._read:
             self.client.server_certificate = before.client.server_certificate
+            for name in self._logs.keys() & before._logs.keys():
+                self._logs[name].begin_with(before._logs[name])
             # A file that was replaced since the last request is noticed here.
             is_other = self.client.token() != before.client.token()
             await self.network.begin_with(before.network)

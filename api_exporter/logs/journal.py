@@ -24,7 +24,7 @@ from api_exporter.logs.listing import (
     nanoseconds,
 )
 from api_exporter.logs.position import COUNTED_AGE
-from api_exporter.logs.sinks import Sink
+from api_exporter.logs.sinks import NullSink, Sink
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.ports import Compute, Fetch, Now, ResponseBody, UpstreamError
 from api_exporter.refresh.pipeline import Log
@@ -71,9 +71,21 @@ class Journal(Log):
         self._working: Deferred[None] | None = None
         self._failing = False
         self._unwritten_since: int | None = None
+        self._lag: float | None = None
         self._unreadable = Counter[int]()
         self.is_behind = False
         self.problem = "the files of the log cannot be opened"
+
+    def begin_with(self, before: Log) -> None:
+        assert isinstance(before, Journal)
+        self._unreadable = before._unreadable
+        self._failing = before._failing
+        self._unwritten_since = before._unwritten_since
+        self.telemetry.writable(not self._failing)
+        if before._lag is not None:
+            self._record_lag(before._lag)
+        if isinstance(self.sink, NullSink) and isinstance(before.sink, NullSink):
+            self.sink = before.sink
 
     async def open_files(self) -> LogCursor | None:
         """Open the files and return the cursor; None if they cannot be used.
@@ -184,7 +196,7 @@ class Journal(Log):
             await self._commit(b"", after)
         self._unwritten_since = None
         self.is_behind = new.lag > 0
-        self.telemetry.record_progress(new.lag, new.skipped)
+        self._record_lag(new.lag, new.skipped)
         if new.skipped:
             self.log.warn(
                 "{count} {rows} are too old and are not counted: the exporter continues"
@@ -235,14 +247,16 @@ class Journal(Log):
                 rows=self._rows,
             )
 
+    def _record_lag(self, lag: float, skipped: int = 0) -> None:
+        self._lag = lag
+        self.telemetry.record_progress(lag, skipped)
+
     def _failed(self, error: OSError | ValueError | MemoryError) -> None:
         self._cursor = None
         now = int(self.now() * NANOSECONDS_PER_SECOND)
         if self._unwritten_since is None:  # the next row is not known yet
             self._unwritten_since = now
-        self.telemetry.record_progress(
-            max(0, now - self._unwritten_since) / NANOSECONDS_PER_SECOND, 0
-        )
+        self._record_lag(max(0, now - self._unwritten_since) / NANOSECONDS_PER_SECOND)
         where, error_text = self.sink.where, _reason(error, self.sink.where)
         self.problem = f"cannot write to {where}: {error_text}"
         if not self._failing:

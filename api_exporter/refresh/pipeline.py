@@ -81,6 +81,9 @@ class Log(Service):
     def is_due(self) -> bool:
         return True
 
+    def begin_with(self, before: "Log") -> None:
+        """Begin with what a stopped log of the same rows has found and reported."""
+
     @abstractmethod
     async def fetch(
         self, fetch: Fetch, path: str, max_seconds: float, inventory: Inventory

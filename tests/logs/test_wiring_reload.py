@@ -7,11 +7,12 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from api_exporter.logs.listing import NANOSECONDS_PER_SECOND
 from simulation.disk import Disk, Killed
 from simulation.link import Response, complete
 from tests.logs import body
 from tests.logs.paging import Table
-from tests.test_live import Api, LiveTestCase
+from tests.test_live import NOW, Api, LiveTestCase
 
 ROWS = 26
 
@@ -21,16 +22,22 @@ class LogApi(Api):
 
     Attributes:
         last: the number of the newest row.
+        table: the access log, if it has other times.
     """
 
     last = 0
+
+    def __init__(self, *tokens: str) -> None:
+        super().__init__(*tokens)
+        self.table: Table | None = None
 
     def respond(self, path: str, token: str) -> Response:
         name, _, query = path.partition("?")
         if name == "api/events/audit":
             found = body(range(1, self.last + 1))
         elif name == "api/events/proxy":
-            found = Table(range(1, self.last + 1)).answer(query)
+            table = self.table or Table(range(1, self.last + 1))
+            found = table.answer(query)
         else:
             return super().respond(path, token)
         return complete(200, found)
@@ -61,6 +68,68 @@ class HangingDisk(Disk):
             cut()
             raise OSError(error, os.strerror(error))
         return do()
+
+
+class ReportedTests(LiveTestCase):
+    """A reload keeps what logs have found."""
+
+    def setUp(self) -> None:
+        super().setUp()
+        self.api: LogApi = LogApi("one", "two", "three")
+
+    def sample(self, name: str) -> list[str]:
+        page = self.get("/metrics?account=one")
+        return [x.rpartition(" ")[2] for x in page.splitlines() if x.startswith(name)]
+
+    def test_not_written(self) -> None:
+        """A log that cannot be written says so until it is written."""
+        folder = self.folder.with_name("logs")
+        settings = {f"{x}_FILE": f"{folder}/{x}" for x in ("EVENTS", "ACCESS_LOG")}
+        names = (
+            "api_exporter_audit_events_writable ",
+            "api_exporter_access_log_lag_seconds ",
+        )
+        self.api.last = ROWS
+        self.account("one", **settings)
+        self.start(seconds=300)
+        before = [self.sample(name) for name in names]
+        self.assertTrue(before[0] == ["0.0"] and float(before[1][0]) > 200, before)
+        self.api.silent = True
+        self.account("one", HTTP_TIMEOUT="20s", **settings)
+        self.reload(5)
+        self.assertEqual(before, [self.sample(name) for name in names])
+        self.api.silent = False
+        self.advance(100)
+        self.assertGreater(float(self.sample(names[1])[0]), 300)
+        folder.mkdir()
+        self.advance(100)
+        self.assertEqual([["1.0"], ["0.0"]], [self.sample(name) for name in names])
+        logged = "".join(self.book.lines())
+        counts = [logged.count(x) for x in ("warning cannot write", "are written to")]
+        self.assertEqual([2, 2], counts)
+
+    def test_unreadable(self) -> None:
+        """An unreadable row is counted once."""
+        self.api.table = Table()
+        self.api.table.rows.append((0, 0, "{}"))
+        self.account("one", ACCESS_LOG_FILE=f"{self.folder}-log")
+        self.start()
+        self.account("one", ACCESS_LOG_FILE=f"{self.folder}-log", HTTP_TIMEOUT="20s")
+        self.reload(100)
+        name = "api_exporter_access_log_lines_missed_total "
+        self.assertEqual(["0.0"], self.sample(name))
+
+    def test_counted(self) -> None:
+        """Without a file, rows between two requests are counted, too."""
+        self.api.table = Table()
+        self.account("one", ACCESS_LOG_METRICS="true")
+        self.start(seconds=100)
+        at = int(NOW + self.machine.seconds())
+        self.api.table.add(1, at * NANOSECONDS_PER_SECOND)
+        self.advance(1)
+        self.account("one", ACCESS_LOG_METRICS="true", HTTP_TIMEOUT="20s")
+        self.reload(60)
+        self.assertEqual(["1.0"], self.sample("api_exporter_access_log_requests_total"))
 
 
 class HungDiskTests(LiveTestCase):
