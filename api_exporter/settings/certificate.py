@@ -125,12 +125,15 @@ def _read(parse: Callable[[Path], T], path: Path) -> T:
 
 def _chain(path: Path) -> "tuple[Certificate, ...]":
     from cryptography import x509  # noqa: PLC0415
+    from cryptography.exceptions import UnsupportedAlgorithm  # noqa: PLC0415
 
     found = pem_certificates(path)
     try:
-        return tuple(map(x509.load_pem_x509_certificate, found))
-    except (ValueError, x509.InvalidVersion):
+        chain = tuple(map(x509.load_pem_x509_certificate, found))
+        chain[0].public_key()
+    except (ValueError, x509.InvalidVersion, UnsupportedAlgorithm):
         raise ValueError("a certificate in the file cannot be read") from None
+    return chain
 
 
 def _key(path: Path) -> "UsableKey":

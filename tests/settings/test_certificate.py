@@ -1,5 +1,6 @@
 """Proxies and certificates in the settings: accepted values and errors."""
 
+import ssl
 from pathlib import Path
 
 from cryptography.hazmat.primitives import serialization
@@ -104,12 +105,17 @@ class CertificateTests(ReachTestCase):
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
         )
+        curve = bytes.fromhex("2a8648ce3d0301")  # \7 is P-256; \6 is not supported
+        der = ssl.PEM_cert_to_DER_cert(self.own.pem.decode())
+        der = der.replace(curve + b"\7", curve + b"\6")
+        unknown = ssl.DER_cert_to_PEM_cert(der).encode()
         certificate, authorities = "UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CA_FILE"
         key = "UPSTREAM_CLIENT_KEY_FILE"
         good = self.file("g", self.own.pem, self.own.key)
         for name, content, words in (
             (certificate, self.own.key, "contains no certificate in PEM format"),
             (certificate, no_certificate, "a certificate in the file cannot be read"),
+            (certificate, unknown + self.own.key, "in the file cannot be read"),
             (authorities, b"x", "the file contains no certificate in PEM format"),
             (authorities, no_certificate, "a certificate in the file cannot be read"),
             (authorities, b"x" * (4 * 1024 * 1024 + 1), "more than 4194304 bytes"),
