@@ -50,11 +50,11 @@ class Sampler:
         self.totals: dict[Stack, list[int]] = {}
         self._before = read_clocks()
         self._stopped = threading.Event()
-        self._switch_interval = sys.getswitchinterval()
-        sys.setswitchinterval(SAMPLING_SWITCH_INTERVAL)
         thread = threading.Thread(target=self._run, name="cpu-profiler", daemon=True)
         self._thread = thread
-        thread.start()
+        thread.start()  # it raises an error if there is no room for a thread
+        self._switch_interval = sys.getswitchinterval()
+        sys.setswitchinterval(SAMPLING_SWITCH_INTERVAL)
 
     def _run(self) -> None:
         is_stopped = False

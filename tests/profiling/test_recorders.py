@@ -92,6 +92,17 @@ class CpuTests(RecorderTestCase):
         self.failureResultOf(profile, CancelledError)
         self.assertStopped()
 
+    def test_no_room(self) -> None:
+        """Without room for its thread a profile fails, and leaves nothing behind."""
+        self.addCleanup(sys.setswitchinterval, self.switch_interval)
+
+        def fail(_: threading.Thread) -> None:
+            raise RuntimeError("can't start new thread")
+
+        self.patch(threading.Thread, "start", fail)
+        self.failureResultOf(self.start(record_cpu, 3), RuntimeError)
+        self.assertStopped()
+
     def test_worker_threads(self) -> None:
         """CPU time of another thread is charged to its stacks, also after its end."""
         worker = threading.Thread(target=spin, args=(200_000_000,))
