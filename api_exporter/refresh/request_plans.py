@@ -51,15 +51,20 @@ def request_plans(
     tokens: dict[tuple[str, str], list[AccountSettings]] = {}
     for account in accounts:
         tokens.setdefault(account.budget_key(), []).append(account)
-    return {n: one for users in tokens.values() for n, one in _plans(users, known)}
+    taken: set[Budget] = set()
+    groups = tokens.values()
+    return {n: one for users in groups for n, one in _plans(users, known, taken)}
 
 
 def _plans(
-    accounts: list[AccountSettings], known: Mapping[str, Budget]
+    accounts: list[AccountSettings], known: Mapping[str, Budget], taken: set[Budget]
 ) -> Iterator[tuple[str, RequestPlan]]:
+    """Yield the plans of accounts with one token; `taken` has budgets of others."""
     limit = next(filter(None, (a.upstream_rate_limit for a in accounts)), None)
     old = [known[a.name] for a in accounts if a.name in known]
-    budget = next((b for b in old if b.limit == limit), None) or Budget(limit)
+    free = (b for b in old if b.limit == limit and b not in taken)
+    budget = next(free, None) or Budget(limit)
+    taken.add(budget)
     selections = {
         account.name: account.select(account.refresh_intervals, account.metric_filter())
         for account in accounts

@@ -1,5 +1,7 @@
 """Request plans: accounts with one token share its limit, others do not."""
 
+from pathlib import Path
+
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.refresh.request_plans import RequestPlan, request_plans
@@ -38,6 +40,24 @@ class QuotaTests(SynchronousTestCase):
         self.assertIs(a.budget, b.budget)
         self.assertEqual(3, len({id(x.budget) for x in (a, c, d)}))
         self.assertIsNone(a.budget.per_minute)
+
+    def test_parted(self) -> None:
+        """Accounts whose files have different tokens by now share no budget."""
+        files = {name: Path(self.mktemp()) for name in "ab"}
+        for file in files.values():
+            file.write_text("one")
+        made = accounts(
+            **{
+                name: {"UPSTREAM_API_TOKEN": "", "UPSTREAM_API_TOKEN_FILE": str(file)}
+                for name, file in files.items()
+            }
+        )
+        before = {name: plan.budget for name, plan in request_plans(made).items()}
+        self.assertIs(before["a"], before["b"])
+        files["b"].write_text("another")
+        after = request_plans(made, before)
+        self.assertIs(before["a"], after["a"].budget)
+        self.assertIsNot(after["a"].budget, after["b"].budget)
 
     def test_stated_by_one(self) -> None:
         """A limit that one account states applies to its token, and to no other."""
