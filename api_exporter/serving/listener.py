@@ -71,7 +71,7 @@ class ListenError(Exception):
 def bind_addresses(host: str) -> Sequence[str]:
     """Return the addresses to bind to for a host; "" means all of IPv6 and IPv4.
 
-    Raises OSError if the host cannot be resolved.
+    Raises OSError if the host cannot be resolved, or UnicodeError if it is no name.
     """
     if not host:
         return _all_addresses()
@@ -157,7 +157,7 @@ def bind_problems(addresses: Iterable[Address | EndpointDescription]) -> Iterato
                     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                     probe.bind((host, address.port))
                     probe.listen()
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # the latter for a host
             yield _explain(address, error)
 
 

@@ -34,6 +34,7 @@ from api_exporter.serving.listener import (
     Listener,
     ListenError,
     bind_addresses,
+    bind_problems,
     description_errors,
     endpoints,
 )
@@ -129,6 +130,11 @@ class InterfacesTests(SynchronousTestCase):
 
         self.patch(socket, "socket", no_ipv6)
         self.assertEqual(["0.0.0.0"], list(bind_addresses("")))
+
+    def test_no_name(self) -> None:
+        """A host that cannot be a name is a problem like one that is unknown."""
+        [problem] = bind_problems([Address("a..b", 8080)])
+        self.assertRegex(problem, r"^cannot listen on a\.\.b:8080: .*label empty")
 
 
 class EndpointsTests(SynchronousTestCase):
