@@ -110,7 +110,10 @@ def endpoints(
             for name, value in _DEFAULTS.get(kind, {}).items()
             if not re.search(rf"(?<!\\):{name}=", address)
         ]
-        return [serverFromString(reactor, f"{address}{''.join(options)}")]
+        endpoint = serverFromString(reactor, f"{address}{''.join(options)}")
+        if isinstance(endpoint, SSL4ServerEndpoint):
+            endpoint._sslContextFactory.getContext()  # else each connection would fail
+        return [endpoint]
     return [
         (TCP6ServerEndpoint if ":" in interface else TCP4ServerEndpoint)(
             reactor, address.port, interface=interface, backlog=BACKLOG
@@ -120,8 +123,12 @@ def endpoints(
 
 
 def _refuse_pipe(path: Path) -> None:
-    """Raise ValueError for a pipe or device: Twisted's read of it might never end."""
-    if path.exists() and not path.is_file() and not path.is_dir():
+    """Raise ValueError for a pipe or device: Twisted's read of it might never end.
+
+    Raise OSError for a missing file.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise ValueError(f"{path}: the file is not a regular file")
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 from twisted.internet import defer
@@ -424,14 +425,19 @@ class ListenerTests(SynchronousTestCase):
         second = replace()
         files[0].unlink()
         service.reload()
+        unusable = authority.issue("localhost", key=X25519PrivateKey.generate())
+        files[1].write_bytes(unusable.pem + unusable.key)
+        files[0].write_bytes(unusable.pem + unusable.key)
+        service.reload()
         self.assertEqual([first, second], [*map(shown, reactor.ports)])
+        missing, *refused = book.lines()
         self.assertEqual(
-            [
-                f"warning cannot listen on {addresses[0]}: No such file or directory;"
-                " the previous certificate stays in use"
-            ],
-            book.lines(),
+            f"warning cannot listen on {addresses[0]}: No such file or directory;"
+            " the previous certificate stays in use",
+            missing,
         )
+        for line, address in zip(refused, addresses, strict=True):
+            self.assertRegex(line, f"listen on {address}: .*unknown certificate type")
         stopped = service.stopService()
         for seconds in (0, 0.02):
             reactor.advance(seconds)
