@@ -110,6 +110,7 @@ class LogFile(logfile.LogFile):
         try:
             self._openFile()
         except OSError as error:
+            self._file = before  # a pipe was opened all the same
             log.warn("cannot reopen the log file: {error}", error=error.strerror)
         else:
             before.close()
@@ -126,5 +127,5 @@ class LogFile(logfile.LogFile):
             return not os.path.samestat(
                 os.stat(self.path), os.fstat(self._file.fileno())
             )
-        except FileNotFoundError:
+        except OSError:
             return True

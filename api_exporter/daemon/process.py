@@ -108,12 +108,13 @@ def log_file(twistd: Mapping[str, object]) -> LogFile | None:
         return None
     if name == "-":
         raise start_error(["a daemon cannot log to standard output"], lasting=True)
+    path = os.path.abspath(name or "twistd.log")
     try:
         file: LogFile = LogFile.fromFullPath(
-            name or "twistd.log", rotateLength=ROTATED_AT, maxRotatedFiles=ROTATED_FILES
+            path, rotateLength=ROTATED_AT, maxRotatedFiles=ROTATED_FILES
         )
     except OSError as error:
-        why = f"cannot write the log file {error.filename}: {error.strerror}"
+        why = f"cannot write the log file {path}: {error.strerror}"
         raise start_error([why], lasting=False) from None
     return file
 
