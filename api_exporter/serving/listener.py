@@ -111,6 +111,8 @@ def endpoints(
             if not re.search(rf"(?<!\\):{name}=", address)
         ]
         endpoint = serverFromString(reactor, f"{address}{''.join(options)}")
+        if not 0 <= getattr(endpoint, "_port", 0) <= 65535:
+            raise ValueError("the port must be a number up to 65535")
         if isinstance(endpoint, SSL4ServerEndpoint):
             endpoint._sslContextFactory.getContext()  # else each connection would fail
         return [endpoint]

@@ -355,7 +355,7 @@ class ListenerTests(SynchronousTestCase):
             EndpointDescription("tcp:8080"),
         ]
         missing = "ssl:8443:privateKey=/nowhere/key.pem", "systemd:domain=INET:index=0"
-        wrong = "tcp:http", "unix:/run/x.sock:mode=rw"
+        wrong = "tcp:http", "tcp:99999", "tcp6:-1", "unix:/run/x.sock:mode=rw"
         given = (*good, *map(EndpointDescription, (*missing, *wrong)))
         lines = description_errors(given, posix(MemoryReactorClock()))
         named = [line.removeprefix("cannot listen on ") for line in lines]
