@@ -110,7 +110,8 @@ class LogFile(logfile.LogFile):
         try:
             self._openFile()
         except OSError as error:
-            self._file = before  # a pipe was opened all the same
+            if self._file is not before:  # a pipe, which was opened all the same
+                os.dup2(before.fileno(), self._file.fileno(), inheritable=False)
             log.warn("cannot reopen the log file: {error}", error=error.strerror)
         else:
             before.close()

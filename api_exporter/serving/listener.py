@@ -46,6 +46,8 @@ client retries after a second."""
 NETBIRD_PROXY_PORT = 8080
 """The port of the metrics of NetBird's reverse proxy, and of this exporter."""
 
+_NETWORK = TCP4ServerEndpoint, TCP6ServerEndpoint, SSL4ServerEndpoint
+
 _TCP = {"backlog": BACKLOG}
 _DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "tcp": _TCP,
@@ -111,7 +113,7 @@ def endpoints(
             if not re.search(rf"(?<!\\):{name}=", address)
         ]
         endpoint = serverFromString(reactor, f"{address}{''.join(options)}")
-        if not 0 <= getattr(endpoint, "_port", 0) <= 65535:
+        if isinstance(endpoint, _NETWORK) and not 0 <= endpoint._port <= 65535:
             raise ValueError("the port must be a number up to 65535")
         if isinstance(endpoint, SSL4ServerEndpoint):
             endpoint._sslContextFactory.getContext()  # else each connection would fail
