@@ -89,6 +89,14 @@ class MainTests(SynchronousTestCase):
         self.assertTrue(last.startswith("* Do: "), last)
         self.assertNotRegex(printed, r"\*\*|\]\(")
 
+    def test_encoding(self) -> None:
+        """A letter of a runbook that the terminal lacks is escaped."""
+        printed = io.BytesIO()
+        self.patch(sys, "stdout", io.TextIOWrapper(printed, "ascii"))
+        self.patch(sys, "argv", ["api-exporter", "--runbook=ApiExporterAccessLogLate"])
+        main()
+        self.assertIn(rb"\u2026", printed.getvalue())
+
     def test_wrong(self) -> None:
         """A wrong command line is reported in one line that names the help."""
         line = ""

@@ -70,6 +70,14 @@ class EntryTests(SynchronousTestCase):
                     ended = exit_.code
             self.assertEqual(status, ended, command)
 
+    def test_encoding(self) -> None:
+        """A letter that the terminal lacks is escaped, and the status stays."""
+        written = io.BytesIO()
+        self.patch(sys, "stdout", io.TextIOWrapper(written, "ascii"))
+        self.patch(sys, "argv", ["api-exporter", "--health", "--config", "/\u00e4"])
+        self.assertEqual(2, self.assertRaises(SystemExit, entry.main).code)
+        self.assertIn(b"CRITICAL: /\\xe4: No such file", written.getvalue())
+
     def test_missing_streams(self) -> None:
         """Missing standard streams are opened as /dev/null; others stay."""
         for name in ("stdin", "stdout", "stderr", "__stdin__", "__stdout__"):

@@ -28,7 +28,10 @@ ATTRIBUTES = {
         "_waitingForTransport",
         "_tempDataLen",  # of a FileDescriptor: bytes that are to be sent
     ),
-    "serving/listener.py": ("_sslContextFactory",),  # of an SSL4ServerEndpoint
+    "serving/listener.py": (
+        "_port",  # of an endpoint
+        "_sslContextFactory",  # of an SSL4ServerEndpoint
+    ),
     "daemon/outlets.py": ("_file",),  # of a LogFile
     "access/tls.py": ("_lib", "_context"),  # of pyOpenSSL
     "profiling/recorders.py": ("_current_frames",),  # of sys, documented

@@ -6,6 +6,7 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives.serialization import load_pem_private_key
+from cryptography.x509 import InvalidVersion
 from OpenSSL import SSL
 from OpenSSL.crypto import X509, X509StoreFlags
 from twisted.internet.interfaces import (
@@ -128,7 +129,7 @@ def make_context(tls: TlsConfig, path: Path, read: ReadFile) -> SSL.Context:
         key, problem = "client_ca_file", "no certificate in PEM format"
         if tls.requests_certificates:
             _trust(context, authorities if tls.client_ca_file else None)
-    except (ValueError, TypeError, UnsupportedAlgorithm, SSL.Error):
+    except (ValueError, TypeError, UnsupportedAlgorithm, InvalidVersion, SSL.Error):
         raise ConfigurationError(f"{section}.{key}: {problem}") from None
     try:
         context.set_alpn_select_callback(

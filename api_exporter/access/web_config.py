@@ -201,7 +201,7 @@ def load(path: Path, read: ReadFile) -> WebConfig:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
         message = re.sub(r"'[^']{4,}'", "…", error.problem or "no YAML")
         raise ConfigurationError(f"{path}:{line}: {message}") from None
-    except yaml.YAMLError:
+    except (yaml.YAMLError, ValueError, OverflowError):  # as of `\UFFFFFFFF`
         message = "the file contains a character that YAML forbids"
         raise ConfigurationError(f"{path}: {message}") from None
     except RecursionError:

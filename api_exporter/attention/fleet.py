@@ -71,13 +71,14 @@ def _first_drop(
             lost += lost_at[seconds[end]]
             lost_keyed += lost_keyed_at[seconds[end]]
             end += 1
-        left = (1 - shares["fleet_lost"]) * before_keyed
+        # A quotient equals its share exactly; a product may be above it.
         if (
-            before_keyed - lost_keyed <= left
+            lost_keyed
+            and lost_keyed / before_keyed >= shares["fleet_lost"]
             and (
                 lost_keyed >= minimums["fleet_lost"]
                 or (
-                    lost >= minimums["all_lost"] and lost >= shares["all_lost"] * before
+                    lost >= minimums["all_lost"] and lost / before >= shares["all_lost"]
                 )
             )
             and (found is None or (last and start - last > LULL_SECONDS))

@@ -110,6 +110,8 @@ class LogFile(logfile.LogFile):
         try:
             self._openFile()
         except OSError as error:
+            if self._file is not before:  # a pipe, which was opened all the same
+                os.dup2(before.fileno(), self._file.fileno(), inheritable=False)
             log.warn("cannot reopen the log file: {error}", error=error.strerror)
         else:
             before.close()
@@ -126,5 +128,5 @@ class LogFile(logfile.LogFile):
             return not os.path.samestat(
                 os.stat(self.path), os.fstat(self._file.fileno())
             )
-        except FileNotFoundError:
+        except OSError:
             return True

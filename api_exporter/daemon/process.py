@@ -6,6 +6,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from io import TextIOWrapper
 from types import TracebackType
 
 from twisted.application.service import MultiService
@@ -64,8 +65,10 @@ def standard_output() -> Iterator[None]:
     """End without a traceback if standard output does not take what a block prints.
 
     If its reader has ended, as with `| head`, the status is that of SIGPIPE. A full
-    disk is an error.
+    disk is an error. Letters that its encoding lacks are escaped.
     """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         yield
         sys.stdout.flush()
@@ -108,12 +111,13 @@ def log_file(twistd: Mapping[str, object]) -> LogFile | None:
         return None
     if name == "-":
         raise start_error(["a daemon cannot log to standard output"], lasting=True)
+    path = os.path.abspath(name or "twistd.log")
     try:
         file: LogFile = LogFile.fromFullPath(
-            name or "twistd.log", rotateLength=ROTATED_AT, maxRotatedFiles=ROTATED_FILES
+            path, rotateLength=ROTATED_AT, maxRotatedFiles=ROTATED_FILES
         )
     except OSError as error:
-        why = f"cannot write the log file {error.filename}: {error.strerror}"
+        why = f"cannot write the log file {path}: {error.strerror}"
         raise start_error([why], lasting=False) from None
     return file
 

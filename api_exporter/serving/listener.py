@@ -46,6 +46,8 @@ client retries after a second."""
 NETBIRD_PROXY_PORT = 8080
 """The port of the metrics of NetBird's reverse proxy, and of this exporter."""
 
+_NETWORK = TCP4ServerEndpoint, TCP6ServerEndpoint, SSL4ServerEndpoint
+
 _TCP = {"backlog": BACKLOG}
 _DEFAULTS: Mapping[str, Mapping[str, object]] = {
     "tcp": _TCP,
@@ -71,7 +73,7 @@ class ListenError(Exception):
 def bind_addresses(host: str) -> Sequence[str]:
     """Return the addresses to bind to for a host; "" means all of IPv6 and IPv4.
 
-    Raises OSError if the host cannot be resolved.
+    Raises OSError if the host cannot be resolved, or UnicodeError if it is no name.
     """
     if not host:
         return _all_addresses()
@@ -110,7 +112,12 @@ def endpoints(
             for name, value in _DEFAULTS.get(kind, {}).items()
             if not re.search(rf"(?<!\\):{name}=", address)
         ]
-        return [serverFromString(reactor, f"{address}{''.join(options)}")]
+        endpoint = serverFromString(reactor, f"{address}{''.join(options)}")
+        if isinstance(endpoint, _NETWORK) and not 0 <= endpoint._port <= 65535:
+            raise ValueError("the port must be a number up to 65535")
+        if isinstance(endpoint, SSL4ServerEndpoint):
+            endpoint._sslContextFactory.getContext()  # else each connection would fail
+        return [endpoint]
     return [
         (TCP6ServerEndpoint if ":" in interface else TCP4ServerEndpoint)(
             reactor, address.port, interface=interface, backlog=BACKLOG
@@ -120,8 +127,12 @@ def endpoints(
 
 
 def _refuse_pipe(path: Path) -> None:
-    """Raise ValueError for a pipe or device: Twisted's read of it might never end."""
-    if path.exists() and not path.is_file() and not path.is_dir():
+    """Raise ValueError for a pipe or device: Twisted's read of it might never end.
+
+    Raise OSError for a missing file.
+    """
+    mode = path.stat().st_mode
+    if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise ValueError(f"{path}: the file is not a regular file")
 
 
@@ -157,7 +168,7 @@ def bind_problems(addresses: Iterable[Address | EndpointDescription]) -> Iterato
                     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                     probe.bind((host, address.port))
                     probe.listen()
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # the latter for a host
             yield _explain(address, error)
 
 

@@ -71,11 +71,13 @@ def limited_user(snapshot: Snapshot) -> Iterator[Finding]:
     inventory = snapshot.inventory
     missing = [name for name in snapshot.states if name in inventory.withheld]
     if missing:
+        role = safe_line(inventory.role)
+        has_role = f"has the role {role} and " if role else ""
         yield snapshot.finding(
             USER_RESTRICTED,
-            f"has the role {safe_line(inventory.role)} and may not read everything."
-            f" The exporter withholds {', '.join(missing)}. Use the token of a service"
-            " user with the role auditor.",
+            f"{has_role}may not read everything. The exporter withholds"
+            f" {', '.join(missing)}. Use the token of a service user with the role"
+            " auditor.",
         )
 
 

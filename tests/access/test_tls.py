@@ -1,6 +1,7 @@
 """TLS contexts, tested with handshakes in memory."""
 
 import contextlib
+from base64 import encodebytes
 from ipaddress import ip_address
 from pathlib import Path
 
@@ -247,6 +248,14 @@ class ContextTests(SynchronousTestCase):
         folder = self.folder
         (folder.path / "other.key").write_bytes(folder.client.key)
         (folder.path / "junk.pem").write_text("-----BEGIN SECRET-----\n")
+        der = x509.load_pem_x509_certificate(folder.server.pem).public_bytes(
+            serialization.Encoding.DER
+        )
+        version_5 = der.replace(b"\x02\x01\x02", b"\x02\x01\x04", 1)
+        (folder.path / "odd.pem").write_bytes(
+            b"-----BEGIN CERTIFICATE-----\n%s-----END CERTIFICATE-----\n"
+            % encodebytes(version_5)
+        )
         key = serialization.load_pem_private_key(folder.server.key, None)
         locked = key.private_bytes(
             serialization.Encoding.PEM,
@@ -260,12 +269,15 @@ class ContextTests(SynchronousTestCase):
         files = [
             *(("server.key", f"{x}.key", private) for x in ("other", "locked")),
             *(("server.key", f"{x}.pem", private) for x in ("junk", "empty")),
-            *(("server.pem", f"{x}.pem", certificate) for x in ("junk", "empty")),
+            *(
+                ("server.pem", f"{x}.pem", certificate)
+                for x in ("junk", "empty", "odd")
+            ),
         ]
         none = " tls_server_config.client_ca_file: no cert"
         for text, expected in (
             *((SERVER.replace(old, new), words) for old, new, words in files),
-            *((f"{SERVER}{ca}{x}.pem\n", none) for x in ("junk", "empty")),
+            *((f"{SERVER}{ca}{x}.pem\n", none) for x in ("junk", "empty", "odd")),
         ):
             found = folder.read(text).tls
             assert found is not None

@@ -157,6 +157,7 @@ class TableTests(SynchronousTestCase):
             ("a: *secret\n", "1: found undefined alias …"),
             ("a: 1\n---\nb: 2\n", "2: "),
             ("a: \x01secret", " the file contains a character that YAML forbids"),
+            (r'"\UFFFFFFFFsecret"', " the file contains a character that YAML forbids"),
             ("[" * 5000, " the file is nested too deeply"),
             ("a: &a [*a]", " the file is nested too deeply"),
             ("a: 1\nsecret: 2\nsecret: 3\n", f"3: {once}"),

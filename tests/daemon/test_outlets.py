@@ -153,6 +153,31 @@ class LogFileTests(SynchronousTestCase):
         line = "warning cannot reopen the log file: Is a directory"
         self.assertEqual([line], book.lines())
 
+    def test_pipe(self) -> None:
+        """A pipe in the place of the file gets no line: its reader may be slow."""
+        book = logbook(self)
+        self.path.rename(self.moved)
+        os.mkfifo(self.path)
+        self.file.reopen()
+        self.assertTrue(self.file.write("a\n"))
+        self.assertEqual("a\n", self.moved.read_text())
+        line = "warning cannot reopen the log file: Illegal seek"
+        self.assertEqual([line], book.lines())
+
+    def test_no_folder(self) -> None:
+        """A folder that is a file now cannot be read: lines go to the open file."""
+        book, folder = logbook(self), Path(self.mktemp()).absolute()
+        folder.mkdir()
+        file: LogFile = LogFile.fromFullPath(str(folder / "log"))
+        self.addCleanup(file.close)
+        folder.rename(self.moved)
+        folder.touch()
+        file.renew()
+        self.assertTrue(file.write("a\n"))
+        self.assertEqual("a\n", (self.moved / "log").read_text())
+        line = "warning cannot reopen the log file: Not a directory"
+        self.assertEqual([line], book.lines())
+
     def test_full_disk(self) -> None:
         """A full disk accepts nothing, and no part of a line."""
         before = getrlimit(RLIMIT_FSIZE)

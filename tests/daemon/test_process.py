@@ -62,9 +62,12 @@ class RefusalTests(SynchronousTestCase):
         """A daemon has no standard output; a file may be writable later."""
         daemon = twistd(nodaemon=False, logfile="-")
         nowhere = twistd(logfile="/nowhere/x")
+        pipe = os.path.abspath(self.mktemp())
+        os.mkfifo(pipe)
         for options, status, words in (
             (daemon, 78, "a daemon cannot log to standard"),
-            (nowhere, 1, "cannot write the log file /nowhere/"),
+            (nowhere, 1, "cannot write the log file /nowhere/x: No such"),
+            (twistd(logfile=pipe), 1, f"cannot write the log file {pipe}: Illegal"),
         ):
             raised = self.assertRaises(SystemExit, process.log_file, options)
             self.assertEqual(status, raised.code)

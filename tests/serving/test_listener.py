@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
+from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding
 from OpenSSL import SSL
 from twisted.internet import defer
@@ -34,6 +35,7 @@ from api_exporter.serving.listener import (
     Listener,
     ListenError,
     bind_addresses,
+    bind_problems,
     description_errors,
     endpoints,
 )
@@ -129,6 +131,11 @@ class InterfacesTests(SynchronousTestCase):
 
         self.patch(socket, "socket", no_ipv6)
         self.assertEqual(["0.0.0.0"], list(bind_addresses("")))
+
+    def test_no_name(self) -> None:
+        """A host that cannot be a name is a problem like one that is unknown."""
+        [problem] = bind_problems([Address("a..b", 8080)])
+        self.assertRegex(problem, r"^cannot listen on a\.\.b:8080: .*label empty")
 
 
 class EndpointsTests(SynchronousTestCase):
@@ -348,7 +355,7 @@ class ListenerTests(SynchronousTestCase):
             EndpointDescription("tcp:8080"),
         ]
         missing = "ssl:8443:privateKey=/nowhere/key.pem", "systemd:domain=INET:index=0"
-        wrong = "tcp:http", "unix:/run/x.sock:mode=rw"
+        wrong = "tcp:http", "tcp:99999", "tcp6:-1", "unix:/run/x.sock:mode=rw"
         given = (*good, *map(EndpointDescription, (*missing, *wrong)))
         lines = description_errors(given, posix(MemoryReactorClock()))
         named = [line.removeprefix("cannot listen on ") for line in lines]
@@ -418,14 +425,19 @@ class ListenerTests(SynchronousTestCase):
         second = replace()
         files[0].unlink()
         service.reload()
+        unusable = authority.issue("localhost", key=X25519PrivateKey.generate())
+        files[1].write_bytes(unusable.pem + unusable.key)
+        files[0].write_bytes(unusable.pem + unusable.key)
+        service.reload()
         self.assertEqual([first, second], [*map(shown, reactor.ports)])
+        missing, *refused = book.lines()
         self.assertEqual(
-            [
-                f"warning cannot listen on {addresses[0]}: No such file or directory;"
-                " the previous certificate stays in use"
-            ],
-            book.lines(),
+            f"warning cannot listen on {addresses[0]}: No such file or directory;"
+            " the previous certificate stays in use",
+            missing,
         )
+        for line, address in zip(refused, addresses, strict=True):
+            self.assertRegex(line, f"listen on {address}: .*unknown certificate type")
         stopped = service.stopService()
         for seconds in (0, 0.02):
             reactor.advance(seconds)

@@ -3,7 +3,7 @@
 from msgspec.structs import replace
 
 from api_exporter.attention.thresholds import Lifetime
-from api_exporter.netbird.records import User
+from api_exporter.netbird.records import CurrentUser, Permissions, User
 from api_exporter.netbird.resource_state import ResourceState
 from api_exporter.subjects.reverse_proxy import ProxyToken
 from api_exporter.subjects.users import AccessToken
@@ -107,6 +107,11 @@ class ExporterTests(FindingsTestCase):
         )
         [finding] = findings(looked)
         self.assertEqual(("warning", ""), (finding.severity, finding.alert))
+        nobody = CurrentUser(id="me", permissions=Permissions(is_restricted=True))
+        [finding] = findings(seen(inventory_of(current_user=(nobody,)), states=states))
+        self.assertEqual(
+            "The token's user may not read everything", finding.text.partition(".")[0]
+        )
         admin = inventory_of(users=(replace(user, role="admin"),))
         self.tells(seen(admin, states=states))
 

@@ -154,16 +154,23 @@ class FleetTests(FindingsTestCase):
             self.fleet(10, *5 * [60], ephemeral=True),
             self.fleet(6, users=(8, 4)),  # four laptops of twelve are closed
             self.fleet(6, users=(0, 60)),  # all go home
+            self.fleet(0, users=(0, 60)),  # the same without a peer with a setup key
             self.fleet(0),
         ):
             self.tells(case)
 
     def test_share(self) -> None:
         """An operator's own share counts as lost when exactly so many are."""
-        half = with_changes(b'{"shares": {"fleet_lost": 0.5}}')
-        for there, drop in ((6, NOW - 60), (7, None)):
-            looked = seen(self.fleet(there, *6 * [60]), thresholds=half)
-            self.assertEqual(drop, looked.drop_at, there)
+        for share, there, lost, drop in (
+            *((0.5, 6, 6, NOW - 60), (0.5, 7, 6, None)),
+            *((0.7, 3, 7, NOW - 60), (0.8, 2, 8, NOW - 60)),
+        ):
+            own = with_changes(b'{"shares": {"fleet_lost": %a}}' % share)
+            looked = seen(self.fleet(there, *lost * [60]), thresholds=own)
+            self.assertEqual(drop, looked.drop_at, (share, there))
+        own = with_changes(b'{"shares": {"fleet_lost": 0.01, "all_lost": 0.28}}')
+        inventory = self.fleet(53, *4 * [60], users=(1, 17))  # 21 of 75
+        self.assertEqual(NOW - 60, seen(inventory, thresholds=own).drop_at)
 
     def test_window(self) -> None:
         """Peers that were lost exactly ten minutes apart were not lost at once."""
