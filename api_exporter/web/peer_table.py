@@ -391,7 +391,7 @@ def make_table(inventory: Inventory) -> Table:
     first: dict[Key, PeerRow] = {}
     more: dict[Key, list[PeerRow]] = {}
     for row in every:
-        for key in _keys(row):
+        for key in {*_keys(row)}:
             other = first.setdefault(key, row)
             if other is not row:
                 more.setdefault(key, [other]).append(row)

@@ -84,6 +84,13 @@ class TableTests(SynchronousTestCase):
             for name in names:
                 self.assertEqual(ids, self.ids(table, name_key(name)), name)
 
+    def test_first_words(self) -> None:
+        """A peer with several names that begin alike is found once."""
+        names = ("api.prod.netbird.example", "api.test.netbird.example")
+        both = tuple(replace(p, extra_dns_labels=names) for p in (LAPTOP, SERVER))
+        table = make_table(inventory_of(peers=both, groups=()))
+        self.assertEqual(["p1", "p2"], self.ids(table, name_key("api")))
+
     def test_rows(self) -> None:
         """JSON and CSV have the same rows, with groups and owner."""
         table = make_table(NETWORK)
