@@ -215,6 +215,16 @@ class FigureTests(SynchronousTestCase):
             situations[name] = samples, {f"sum({query})": value}
         self.check(situations)
 
+    def test_beginning(self) -> None:
+        """A network without connected peers has no change in percent."""
+        query = f"sum({board_query(NETWORK, 'Change in 1 h')})"
+        self.check(
+            {
+                f"{peers} peers": (reading(target(), peers=peers), {query: change})
+                for peers, change in ((0, None), (10, 0.0))
+            }
+        )
+
     def test_unknown(self) -> None:
         """Networks are not all right while their peers are unknown. A login may expire
         while the account's settings are unknown. Routes are shown without networks.

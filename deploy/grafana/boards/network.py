@@ -123,7 +123,7 @@ def _headline() -> list[Json]:
             "Change in 1 h",
             (18, 0, 6, 3),
             "Connected peers now against an hour ago.",
-            {"": f"100 * ({_CONNECTED} / {_BEFORE} - 1)"},
+            {"": f"100 * ({_CONNECTED} / ({_BEFORE} > 0) - 1)"},
             look(
                 "percent",
                 decimals=0,
