@@ -88,11 +88,14 @@ _NAMED = any_of(
     label(of(_SINCE, 'object=""'), "object", "$1", "object_id", "(.+)"),
 )
 
-_DOWN = f"(max_over_time(timestamp({of('up')} == 1)[6h:1m]) and ({SILENT}))"
+_DOWN = f"""\
+(max_over_time(timestamp({of("up")} == 1)[6h:1m]) and ({SILENT})
+  or time() - 6 * 3600 + ({SILENT}))"""
 for _name, _value in (("finding", "ApiExporterDown"), ("severity", "critical")):
     _DOWN = label(_DOWN, _name, _value)
 _DOWN = label(_DOWN, "object", "$1", "instance", "(.*)")
-"""The finding that no exporter has: that it does not answer, since its last answer."""
+"""The finding that no exporter has: that it does not answer, since its last answer, or
+for six hours if that is older."""
 
 RANKS = {"1": "critical", "2": "warning", "3": "info"}
 

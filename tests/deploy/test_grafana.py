@@ -175,6 +175,12 @@ class FigureTests(SynchronousTestCase):
         }
         self.check({"twins": (twins(), wanted)})
 
+    def test_down(self) -> None:
+        """An exporter that is down is a finding, however long it has been so."""
+        query = board_query(NETWORK, "Findings, the worst and newest first")
+        wanted: dict[str, float | None] = {f"count({query})": 1}
+        self.check({"down": ({f"up{{{target()}}}": 0}, wanted)})
+
     def test_two_versions(self) -> None:
         """A panel has each peer once while two exporters differ about the peers."""
         latency = 'netbird_peer_latency_seconds{account="a",peer="db.netbird.cloud"}'

@@ -152,7 +152,8 @@ def _causes() -> list[Json]:
         table(
             "Findings, the worst and newest first",
             (0, 6, 24, 9),
-            "A click on the finding opens its runbook.",
+            "A click on the finding opens its runbook. Of an exporter that is down, the"
+            " time is at most six hours.",
             [TROUBLES],
             [
                 Column(
