@@ -308,6 +308,8 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
     enabled = {r.id for r in NETWORK_RESOURCES.of(inventory) or () if r.enabled}
     routers = routers_by_network(inventory)
     for network in NETWORKS.of(inventory) or ():
+        if enabled.isdisjoint(network.resources or ()):
+            continue
         counts = routing[network.id]
         since = timestamp(counts.last_disconnected_at)
         if counts.connected == 1 and counts.peers > 1:
@@ -316,14 +318,13 @@ def findings(snapshot: Snapshot) -> Iterator[Finding]:
             )
         if counts.connected:
             continue
-        if not enabled.isdisjoint(network.resources or ()):
-            disabled = [r for r in routers[network.id] if not r.enabled]
-            yield snapshot.finding(
-                NETWORK_UNREACHABLE,
-                f"cannot be reached: {why_unreachable(counts, len(disabled))}.",
-                network,
-                since=since,
-            )
+        disabled = [r for r in routers[network.id] if not r.enabled]
+        yield snapshot.finding(
+            NETWORK_UNREACHABLE,
+            f"cannot be reached: {why_unreachable(counts, len(disabled))}.",
+            network,
+            since=since,
+        )
         for resource in enabled_of.get(network.id, ()):
             yield snapshot.finding(
                 RESOURCE_UNREACHABLE,

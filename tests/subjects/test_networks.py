@@ -65,14 +65,15 @@ class RoutingTests(FindingsTestCase):
                 f"{time}",
                 f"{PRINTER}{time}",
             )
-        # Without an enabled resource, nothing is unreachable.
-        self.tells(changed(self.depot(False), network_resources=()))
+        # Without an enabled resource, nothing is unreachable, or may soon be.
+        for states in ((False,), (True, False)):
+            self.tells(changed(self.depot(*states), network_resources=()))
         self.tells(self.depot(True, True))
         self.tells(self.depot(True))
 
     def test_last(self) -> None:
         """Networks with one routing peer left of several have no redundancy."""
-        shed = Network(id="m", name="shed", routers=("y",))
+        shed = Network(id="m", name="shed", routers=("y",), resources=("b",))
         for offline in (1, 2):
             depot = self.depot(True, *([False] * offline))
             routers = depot.records["network_routers"]
