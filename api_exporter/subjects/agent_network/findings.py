@@ -220,7 +220,9 @@ def _missing(missing: Misses) -> str:
 
 def prompts(snapshot: Snapshot) -> Iterator[Finding]:
     for settings in AGENT_SETTINGS.of(snapshot.inventory) or ():
-        if settings.enable_prompt_collection and not settings.redact_pii:
+        # Without the collection of the log no request is kept, and no prompt with it.
+        is_kept = settings.enable_log_collection and settings.enable_prompt_collection
+        if is_kept and not settings.redact_pii:
             yield snapshot.finding(
                 PROMPTS_UNREDACTED,
                 "keeps prompts without redaction: its access log contains all that"

@@ -156,11 +156,16 @@ class AgentNetworkTests(SynchronousTestCase):
         self.assertEqual(5, len(said(inventory, "PolicyWithoutProvider")))
 
     def test_prompts(self) -> None:
-        for kept, redacted, number in (
-            (True, False, 1),
-            (True, True, 0),
-            (False, False, 0),
+        for logged, kept, redacted, number in (
+            (True, True, False, 1),
+            (True, True, True, 0),
+            (True, False, False, 0),
+            (False, True, False, 0),
         ):
-            settings = AgentSettings(enable_prompt_collection=kept, redact_pii=redacted)
+            settings = AgentSettings(
+                enable_log_collection=logged,
+                enable_prompt_collection=kept,
+                redact_pii=redacted,
+            )
             inventory = known().replacing("agent_settings", (settings,))
             self.assertEqual(number, len(said(inventory, "PromptsUnredacted")))
