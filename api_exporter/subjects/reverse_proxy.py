@@ -68,6 +68,11 @@ class ProxyService(Struct, frozen=True, gc=False, kw_only=True):
     access_restrictions: AccessRestrictions = AccessRestrictions()
     meta: ProxyServiceMeta = ProxyServiceMeta()
 
+    @property
+    def is_http(self) -> bool:
+        """True also without a mode: the first servers with services send none."""
+        return self.mode in {"", "http"}
+
 
 class ProxyDomain(Struct, frozen=True, gc=False, kw_only=True):
     """A domain of the reverse proxy. A free domain has an empty id."""
@@ -142,7 +147,7 @@ def open_paths(service: ProxyService) -> list[str]:
 
     Fact: NetBird 0.78 has them, for HTTP services only.
     """
-    if service.mode != "http":
+    if not service.is_http:
         return []
     targets = service.targets or ()
     return [t.path or "/" for t in targets if t.enabled and t.access_action == "bypass"]
@@ -237,9 +242,9 @@ FAMILIES = (
         "Whether the HTTP service, on all paths, is private or requires authentication"
         " (1 = yes, 0 = no)",
         "reverse-proxies/services[].auth.*.enabled,"
-        " reverse-proxies/services[].{private,targets}, where mode is http",
+        " reverse-proxies/services[].{private,targets}, where mode is http or empty",
         lambda service: (
-            int(requires_authentication(service)) if service.mode == "http" else None
+            int(requires_authentication(service)) if service.is_http else None
         ),
         alert="0 for an enabled service that is not restricted: open to the internet",
     ),
@@ -247,8 +252,8 @@ FAMILIES = (
         "netbird_api_proxy_service_open_paths",
         "Number of paths of the HTTP service that bypass its authentication",
         "reverse-proxies/services[].targets[].{enabled,access_action}, where mode is"
-        " http",
-        lambda service: len(open_paths(service)) if service.mode == "http" else None,
+        " http or empty",
+        lambda service: len(open_paths(service)) if service.is_http else None,
         alert="above 0 for an enabled service that is not restricted: open to the"
         " internet",
     ),
@@ -399,7 +404,7 @@ def services(snapshot: Snapshot) -> Iterator[Finding]:
         if service.meta.status in _FAILED:
             kind, message = _FAILED[service.meta.status]
             yield snapshot.finding(kind, message, object_id=service.id, name=name)
-        if service.mode == "http" and not (
+        if service.is_http and not (
             requires_authentication(service) or is_restricted(service)
         ):
             everyone = open_range(service)

@@ -93,7 +93,11 @@ class ProxiesTests(FindingsTestCase):
             ("", AccessRestrictions(allowed_cidrs=("192.0.2.0/24",))),
             ("", AccessRestrictions(allowed_countries=("DE",))),
         ):
-            self.tells(self.service(auth=None, access_restrictions=allowed), line_)
+            for mode in ("http", ""):
+                inventory = self.service(
+                    auth=None, access_restrictions=allowed, mode=mode
+                )
+                self.tells(inventory, line_)
 
     def test_methods(self) -> None:
         """Any enabled method of any shape requires authentication."""
@@ -124,7 +128,7 @@ class ProxiesTests(FindingsTestCase):
         ):
             self.tells(self.service(targets=tuple(targets)), line_)
         self.tells(self.service(targets=(target,), mode="tcp"))
-        for mode, found in (("http", ["/a"]), ("tcp", [])):
+        for mode, found in (("http", ["/a"]), ("", ["/a"]), ("tcp", [])):
             service = ProxyService(id="s", targets=(target,), mode=mode)
             self.assertEqual(found, open_paths(service))
         listed = AccessRestrictions(allowed_cidrs=("192.0.2.0/24",))
