@@ -88,11 +88,18 @@ class ProxyCluster(Struct, frozen=True, gc=False, kw_only=True):
 
     The address identifies a cluster. Its `id` is that of one of the proxies, which have
     another id after each start.
+
+    Attributes:
+        online: None of older servers, which list clusters with connected proxies only.
     """
 
     address: str = ""
-    online: bool = False
+    online: bool | None = None
     connected_proxies: Count = 0
+
+    @property
+    def is_online(self) -> bool:
+        return self.connected_proxies > 0 if self.online is None else self.online
 
 
 class ProxyToken(Struct, frozen=True, gc=False, kw_only=True):
@@ -280,10 +287,11 @@ FAMILIES = (
         lambda domain: int(domain.validated) if domain.type == "custom" else None,
         alert="0 for longer than DNS takes",
     ),
-    CLUSTER.field(
+    CLUSTER.each(
         "netbird_api_proxy_cluster_online",
         "Whether the proxy cluster is online (1 = yes, 0 = no)",
-        "online",
+        "reverse-proxies/clusters[].online; where it is missing, connected_proxies > 0",
+        lambda cluster: int(cluster.is_online),
         alert="0",
     ),
     CLUSTER.field(
@@ -424,7 +432,7 @@ def services(snapshot: Snapshot) -> Iterator[Finding]:
 
 def clusters(snapshot: Snapshot) -> Iterator[Finding]:
     for cluster in PROXY_CLUSTERS.of(snapshot.inventory) or ():
-        if not cluster.online:
+        if not cluster.is_online:
             yield snapshot.finding(
                 CLUSTER_OFFLINE,
                 "has no connected proxy: its services cannot be reached.",

@@ -4,6 +4,7 @@ from msgspec.structs import replace
 
 from api_exporter.netbird.inventory import Inventory
 from api_exporter.subjects.reverse_proxy import (
+    PROXY_CLUSTERS,
     AccessRestrictions,
     ProxyAuth,
     ProxyCluster,
@@ -136,6 +137,16 @@ class ProxiesTests(FindingsTestCase):
         many = tuple(replace(target, path=f"/{n}") for n in range(12))
         paths = ", ".join(f"/{n}" for n in range(10))
         self.tells(self.service(targets=many), f"{line} {paths}, ….")
+
+    def test_old_clusters(self) -> None:
+        """Servers that do not say it list a cluster by its connected proxies."""
+        body = b'[{"address":"eu","connected_proxies":1},{"address":"us"}]'
+        clusters = PROXY_CLUSTERS.decoder.decode(body).records
+        self.tells(
+            inventory_of(proxy_clusters=clusters),
+            "NetBirdProxyClusterOffline: Proxy cluster us has no connected proxy: its"
+            " services cannot be reached.",
+        )
 
     def test_clusters(self) -> None:
         """The finding of a cluster without a proxy names its address."""
