@@ -5,7 +5,6 @@ A row of consumption names no limit: all limits with windows of one length share
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import cache
-from math import fsum
 
 from msgspec import Struct
 
@@ -259,7 +258,7 @@ def month_cost(known: Iterable[Usage], now: float) -> float | None:
     """Return US dollars since the first of the month; None while unknown."""
     for period, used in usage_by_period(known, now):
         if period == "month":
-            return fsum(getattr(used, f"{kind}_cost_usd") for kind in TOKEN_KINDS)
+            return used.cost_usd
     return None
 
 

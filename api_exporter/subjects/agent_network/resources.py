@@ -126,13 +126,18 @@ class ConsumptionRow(Struct, frozen=True, gc=False, kw_only=True):
 
 
 class UsageBucket(Struct, frozen=True, gc=False, kw_only=True):
-    """The usage of one day."""
+    """The usage of one day.
+
+    Attributes:
+        cost_usd: the sum of the others. NetBird 0.74 sends it alone.
+    """
 
     period_start: str = ""
     input_tokens: Count = 0
     output_tokens: Count = 0
     cached_input_tokens: Count = 0
     cache_creation_tokens: Count = 0
+    cost_usd: Amount = 0.0
     input_cost_usd: Amount = 0.0
     output_cost_usd: Amount = 0.0
     cached_input_cost_usd: Amount = 0.0

@@ -41,7 +41,7 @@ def consumed(number: int) -> ConsumptionRow:
 class MonthTests(SynchronousTestCase):
     def test_midnight(self) -> None:
         """A day that the earlier days hold after midnight is not counted twice."""
-        bucket = UsageBucket(period_start="2026-11-21", input_cost_usd=2.0)
+        bucket = UsageBucket(period_start="2026-11-21", cost_usd=2.0)
         day = UsagePeriod(first="2026-11-21", last="2026-11-21", buckets=(bucket,))
         month = UsagePeriod(first="2026-11-01", last="2026-11-21", buckets=(bucket,))
         for earlier in (None, month):
