@@ -98,23 +98,15 @@ def group_sizes(inventory: Inventory) -> dict[str, int]:
 
 
 def empty_sides(policy: Policy, sizes: Mapping[str, int]) -> int:
-    """Return the number of empty sides of a policy's enabled rules; 0 if disabled.
-
-    Fact: NetBird omits a source that stands in an earlier rule of the policy. So a
-    rule's sources count as empty only if all groups in earlier rules are empty, too.
-    """
-    found, has_members = 0, False
-    for rule in distinct(policy.rules) if policy.enabled else ():
-        sources, destinations = (
-            any(sizes.get(group.id, 0) > 0 for group in groups or ())
-            for groups in (rule.sources, rule.destinations)
-        )
-        if rule.enabled:
-            source, destination = rule.source_resource, rule.destination_resource
-            found += not (sources or has_members or (source and source.id))
-            found += not (destinations or (destination and destination.id))
-        has_members = has_members or sources or destinations
-    return found
+    """Return the number of empty sides of a policy's enabled rules; 0 if disabled."""
+    rules = [r for r in distinct(policy.rules) if policy.enabled and r.enabled]
+    sides = [(r.sources, r.source_resource) for r in rules]
+    sides += [(r.destinations, r.destination_resource) for r in rules]
+    return sum(
+        not (resource and resource.id)
+        and all(sizes.get(group.id, 0) <= 0 for group in groups or ())
+        for groups, resource in sides
+    )
 
 
 def policies_by_check(inventory: Inventory) -> dict[str, list[Policy]]:

@@ -119,15 +119,14 @@ def groups(page: Page, known: Known, _settings: Settings) -> None:
 def policies(page: Page, known: Known, _settings: Settings) -> None:
     if has(known, "policies", "groups"):
         for policy in known["policies"]:
-            empty, earlier = 0, list[Record]()
-            for rule in distinct(objects(policy, "rules")):
-                ways, aims = objects(rule, "sources"), objects(rule, "destinations")
-                if flag(rule, "enabled"):
-                    # NetBird omits sources that stand in an earlier rule.
-                    way = part(rule, "sourceResource")
-                    empty += _is_empty(known, [*ways, *earlier], way)
-                    empty += _is_empty(known, aims, part(rule, "destinationResource"))
-                earlier += [*ways, *aims]
+            empty = sum(
+                _is_empty(known, objects(rule, side), part(rule, single))
+                for rule in _enabled_rules(policy)
+                for side, single in (
+                    ("sources", "sourceResource"),
+                    ("destinations", "destinationResource"),
+                )
+            )
             count = empty if flag(policy, "enabled") else 0
             page.put("policy_empty_sides", count, **own("policy", policy))
     if has(known, "posture_checks", "policies"):

@@ -10,8 +10,6 @@ from api_exporter.subjects.policies import (
     PostureCheck,
     Rule,
     VersionCheck,
-    empty_sides,
-    group_sizes,
 )
 from tests.attention.looking import FindingsTestCase, group, peer
 from tests.inventories import changed, inventory_of
@@ -78,21 +76,3 @@ class PoliciesTests(FindingsTestCase):
             )
         self.tells(changed(inventory, policies=(replace(policy, enabled=False),)))
         self.tells(changed(inventory, policies=(policy,), peers=()))
-
-    def test_repeated_sources(self) -> None:
-        """NetBird omits a source that an earlier rule names: the side is not empty."""
-        all_, empty = (GroupId(id="g-all"),), (GroupId(id="g-empty"),)
-        rule = Rule(enabled=True, sources=all_, destinations=all_)
-        inventory = inventory_of(
-            peers=(peer("a"),), groups=(group("all", "a"), group("empty"))
-        )
-        for first, sides in (
-            (rule, 0),
-            (replace(rule, enabled=False), 0),
-            (replace(rule, sources=empty), 1),
-            (replace(rule, destinations=empty), 1),
-            (replace(rule, sources=empty, destinations=empty), 3),
-        ):
-            second = replace(rule, sources=None)
-            policy = Policy(id="p", enabled=True, rules=(first, second))
-            self.assertEqual(sides, empty_sides(policy, group_sizes(inventory)))
