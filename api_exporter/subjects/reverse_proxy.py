@@ -249,9 +249,9 @@ FAMILIES = (
         "Whether the HTTP service, on all paths, is private or requires authentication"
         " (1 = yes, 0 = no)",
         "reverse-proxies/services[].auth.*.enabled,"
-        " reverse-proxies/services[].{private,targets}, where mode is http or empty",
+        " reverse-proxies/services[].{private,targets}, where mode is http",
         lambda service: (
-            int(requires_authentication(service)) if service.is_http else None
+            int(requires_authentication(service)) if service.mode == "http" else None
         ),
         alert="0 for an enabled service that is not restricted: open to the internet",
     ),
@@ -259,8 +259,8 @@ FAMILIES = (
         "netbird_api_proxy_service_open_paths",
         "Number of paths of the HTTP service that bypass its authentication",
         "reverse-proxies/services[].targets[].{enabled,access_action}, where mode is"
-        " http or empty",
-        lambda service: len(open_paths(service)) if service.is_http else None,
+        " http",
+        lambda service: len(open_paths(service)) if service.mode == "http" else None,
         alert="above 0 for an enabled service that is not restricted: open to the"
         " internet",
     ),
@@ -290,8 +290,8 @@ FAMILIES = (
     CLUSTER.each(
         "netbird_api_proxy_cluster_online",
         "Whether the proxy cluster is online (1 = yes, 0 = no)",
-        "reverse-proxies/clusters[].online; where it is missing, connected_proxies > 0",
-        lambda cluster: int(cluster.is_online),
+        "reverse-proxies/clusters[].online",
+        lambda cluster: int(cluster.online or False),
         alert="0",
     ),
     CLUSTER.field(

@@ -159,7 +159,7 @@ class AttentionTests(SynchronousTestCase):
 
     def test_last_provider(self) -> None:
         """A finding that needs a provider ends with the last provider."""
-        kept = AgentSettings(enable_prompt_collection=True)
+        kept = AgentSettings(enable_log_collection=True, enable_prompt_collection=True)
         self.known = self.known.replacing("agent_providers", (AgentProvider(id="a"),))
         self.known = self.known.replacing("agent_settings", (kept,))
         self.assertEqual(1, sum(self.look("agent_settings").counts.values()))
