@@ -30,7 +30,11 @@ while [ $# -gt 0 ]; do
 done
 
 run() {
-    if [ "$dry_run" ]; then echo "$*"; else "$@"; fi
+    if [ "$dry_run" ]; then
+        "$python" -c 'import shlex, sys; print(shlex.join(sys.argv[1:]))' "$@"
+    else
+        "$@"
+    fi
 }
 
 [ "$(id -u)" = 0 ] || [ "$dry_run" ] || fail "run this script as root"
@@ -42,6 +46,8 @@ python=${PYTHON:-python3}
 command -v systemd-sysusers >/dev/null || fail "systemd-sysusers is not installed"
 
 [ ! "$root" ] || root=$(realpath -m "$root")
+settings=$root/etc/api-exporter
+[ ! -d "$settings" ] || [ -x "$settings" ] || fail "run this script as root: it looks into $settings"
 
 # The program, first: where it cannot be installed, nothing is. A new environment beside what runs,
 # which it replaces below, once it works.
@@ -74,7 +80,6 @@ group=$(sed -n 's/^api-exporter:[^:]*:\([0-9]*\):.*/\1/p' "$root/etc/group" 2>/d
 group=${group:-api-exporter}
 
 # The settings: never overwritten, but their owner and mode are put right.
-settings=$root/etc/api-exporter
 run install -d -m 750 -o root -g "$group" "$settings"
 [ -e "$settings/config" ] \
     || run sh -c '"$0" --settings >"$1.new" && mv "$1.new" "$1"' "$new/bin/api-exporter" "$settings/config"
