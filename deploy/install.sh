@@ -62,10 +62,11 @@ if [ ! "$dry_run" ]; then
     chmod 755 "$new"
 fi
 run "$python" -m venv "$new"
-# A tree is built in a copy: nothing of root's stays in it, and nothing old gets in from its build/.
+# A tree is built in a copy of root's, whose git trusts it: nothing of root's stays in the tree, and
+# nothing old gets in from its build/.
 if [ -d "$source" ] && [ ! "$dry_run" ]; then
     copy=$(mktemp -d)
-    (cd "$source" && tar -cf - --exclude=./.venv --exclude=./build --exclude='./*.egg-info' .) | tar -xf - -C "$copy"
+    (cd "$source" && tar -cf - --exclude=./.venv --exclude=./build --exclude='./*.egg-info' .) | tar -xf - --no-same-owner -C "$copy"
     source=$copy
 fi
 run "$new/bin/python" -I -m pip install --quiet --disable-pip-version-check "${source}[fast]"
