@@ -48,7 +48,7 @@ class ContainerTests(SynchronousTestCase):
         self.assertEqual(told, said.read_text())
 
     def test_modes(self) -> None:
-        """What the image takes of the checkout does not have the modes of its umask."""
+        """A file that the image takes of the checkout has its mode by the image."""
         image = (CONTAINER / "Containerfile").read_text().rpartition("\nFROM ")[2]
         copied = re.findall(r"^COPY (?!--from=)(.*)", image, re.MULTILINE)
         self.assertNotEqual([], copied)

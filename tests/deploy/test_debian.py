@@ -122,7 +122,7 @@ class PackageTests(SynchronousTestCase):
 
 class ConfigureTests(SynchronousTestCase):
     def test_settings(self) -> None:
-        """The group owns the settings, also those made anew after a removal."""
+        """The group owns the settings, and those that follow their removal."""
         program("systemd-sysusers")
         if os.geteuid():
             raise SkipTest("missing privilege: root")
@@ -149,7 +149,7 @@ class ConfigureTests(SynchronousTestCase):
             owners = [str(path.stat().st_gid) for path in (settings, config)]
             self.assertEqual(group * 2, owners)
         settings.chmod(0o750)
-        os.chown(settings, 0, 0)  # as an administrator may want it
+        os.chown(settings, 0, 0)  # as an administrator may do
         run(DEBIAN / "postinst", "configure", "1.2.3-1", env=env)
         self.assertEqual(0, settings.stat().st_gid)
 
