@@ -108,9 +108,9 @@ if [ -d "$venv" ] && [ ! -L "$venv" ]; then
     run mv -T "$venv" "$venv.env-old"
 fi
 run ln -s "${new##*/}" "$new.link"
-run mv -T "$new.link" "$venv"
 current=$new
 new=
+run mv -T "$current.link" "$venv"
 if [ ! "$root" ] && [ -d /run/systemd/system ]; then
     run systemctl daemon-reload
     run systemctl try-restart api-exporter.service

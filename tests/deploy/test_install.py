@@ -206,6 +206,13 @@ class InstallTests(SynchronousTestCase):
             self.assertEqual(before, self.environments())
             self.assertEqual(version, self.version())
 
+    def test_killed(self) -> None:
+        """A signal while the new version takes its place leaves one that works."""
+        self.install()
+        self.script("mv", f'{shutil.which("mv")} "$@" && kill "$PPID"')
+        self.install(status=1, PATH=f"{self.tools}:{os.environ['PATH']}")
+        self.assertIn("api-exporter ", self.version())
+
     def test_half_written(self) -> None:
         """Settings that were not written to their end do not count as those to keep."""
         self.script("sh", 'exec /bin/sh "$1" "$2" false "$4"')
