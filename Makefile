@@ -3,7 +3,7 @@
 
 PYTHON ?= python3
 VENV := .venv
-BIN := $(abspath $(VENV))/bin
+BIN := $(VENV)/bin
 
 # A program that is started hundreds of times compiles its modules once.
 unexport PYTHONDONTWRITEBYTECODE
@@ -63,7 +63,7 @@ test: check $(VENV)/dev ## Run all checks and tests: four minutes on two process
 		$(filter-out $(UNTRACED),$(UNITS))
 	@$(BIN)/python -m twisted.trial -j2 $(UNTRACED)
 	@$(MAKE) --no-print-directory -j3 coverage simulation programs
-	@TEST_DURATIONS= $(BIN)/python -m tools.durations $(TEST_DURATIONS)
+	@TEST_DURATIONS= $(BIN)/python -m tools.durations "$(TEST_DURATIONS)"
 
 # Compare what the traced tests reached with the limits.
 coverage:
@@ -85,7 +85,7 @@ simulation: $(VENV)/dev
 # Run the tests that start programs: minutes.
 programs: $(VENV)/dev
 	@mkdir -p build
-	@PATH="$(BIN):$$PATH" MAKEFLAGS= $(BIN)/python -m twisted.trial -j$(AT_ONCE) \
+	@PATH="$(abspath $(BIN)):$$PATH" MAKEFLAGS= $(BIN)/python -m twisted.trial -j$(AT_ONCE) \
 		--temp-directory=build/trial-programs $(PROGRAMS)
 
 units: $(VENV)/dev ## Run the tests that start no programs: a minute.

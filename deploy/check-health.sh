@@ -14,4 +14,10 @@ fi
 if [ $# = 0 ] && [ -r "$config" ]; then
     set -- --config "$config"
 fi
-exec api-exporter --health "$@"
+status=0
+api-exporter --health "$@" || status=$?
+case $status in
+0 | 2) exit "$status" ;;
+esac
+echo "CRITICAL: api-exporter does not start: status $status"
+exit 2

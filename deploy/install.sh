@@ -30,7 +30,11 @@ while [ $# -gt 0 ]; do
 done
 
 run() {
-    if [ "$dry_run" ]; then echo "$*"; else "$@"; fi
+    if [ "$dry_run" ]; then
+        "$python" -c 'import shlex, sys; print(shlex.join(sys.argv[1:]))' "$@"
+    else
+        "$@"
+    fi
 }
 
 [ "$(id -u)" = 0 ] || [ "$dry_run" ] || fail "run this script as root"
@@ -42,6 +46,8 @@ python=${PYTHON:-python3}
 command -v systemd-sysusers >/dev/null || fail "systemd-sysusers is not installed"
 
 [ ! "$root" ] || root=$(realpath -m "$root")
+settings=$root/etc/api-exporter
+[ ! -d "$settings" ] || [ -x "$settings" ] || fail "run this script as root: it looks into $settings"
 
 # The program, first: where it cannot be installed, nothing is. A new environment beside what runs,
 # which it replaces below, once it works.
@@ -56,10 +62,11 @@ if [ ! "$dry_run" ]; then
     chmod 755 "$new"
 fi
 run "$python" -m venv "$new"
-# A tree is built in a copy: nothing of root's stays in it, and nothing old gets in from its build/.
+# A tree is built in a copy of root's, whose git trusts it: nothing of root's stays in the tree, and
+# nothing old gets in from its build/.
 if [ -d "$source" ] && [ ! "$dry_run" ]; then
     copy=$(mktemp -d)
-    (cd "$source" && tar -cf - --exclude=./.venv --exclude=./build --exclude='./*.egg-info' .) | tar -xf - -C "$copy"
+    (cd "$source" && tar -cf - --exclude=./.venv --exclude=./build --exclude='./*.egg-info' .) | tar -xf - --no-same-owner -C "$copy"
     source=$copy
 fi
 run "$new/bin/python" -I -m pip install --quiet --disable-pip-version-check "${source}[fast]"
@@ -74,7 +81,6 @@ group=$(sed -n 's/^api-exporter:[^:]*:\([0-9]*\):.*/\1/p' "$root/etc/group" 2>/d
 group=${group:-api-exporter}
 
 # The settings: never overwritten, but their owner and mode are put right.
-settings=$root/etc/api-exporter
 run install -d -m 750 -o root -g "$group" "$settings"
 [ -e "$settings/config" ] \
     || run sh -c '"$0" --settings >"$1.new" && mv "$1.new" "$1"' "$new/bin/api-exporter" "$settings/config"
@@ -102,9 +108,9 @@ if [ -d "$venv" ] && [ ! -L "$venv" ]; then
     run mv -T "$venv" "$venv.env-old"
 fi
 run ln -s "${new##*/}" "$new.link"
-run mv -T "$new.link" "$venv"
 current=$new
 new=
+run mv -T "$current.link" "$venv"
 if [ ! "$root" ] && [ -d /run/systemd/system ]; then
     run systemctl daemon-reload
     run systemctl try-restart api-exporter.service

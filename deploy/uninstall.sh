@@ -30,6 +30,7 @@ if [ "$(id -u)" != 0 ] && [ ! "$dry_run" ]; then
     exit 1
 fi
 
+[ ! "$root" ] || root=$(realpath -m "$root")
 units=$root/etc/systemd/system
 dropins=$units/api-exporter.service.d
 running=

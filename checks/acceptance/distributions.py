@@ -52,6 +52,8 @@ def rpm(folder: Path) -> str:
     run("cp", sdist, ROOT / "deploy/rpm/api-exporter.spec", root.path / "built")
     version = sdist.name.removeprefix("api_exporter-").removesuffix(".tar.gz")
     names = {"_sourcedir": _BUILT, "_topdir": "/top", "upstream": version}
+    # Distributions of rpm compile what is installed.
+    names["__os_install_post"] = "python3 -m compileall -q %{buildroot}/usr/lib"
     defined = [f"--define={name} {value}" for name, value in names.items()]
     # Without it, Debian's pip installs below /usr/local.
     layout = ("env", "DEB_PYTHON_INSTALL_LAYOUT=deb")

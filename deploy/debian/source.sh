@@ -13,6 +13,7 @@ found=$(basename "$sdist" .tar.gz)
 found=${found#api_exporter-}
 version=$("$here/version.sh" "$found")
 tree=api-exporter-$version
+rm -rf "$tree"
 mkdir "$tree"
 tar --extract --file "$sdist" --directory "$tree" --strip-components 1
 cp "$sdist" "api-exporter_$version.orig.tar.gz"

@@ -42,8 +42,9 @@ EOF
 }
 
 remove() {
-    "$1" --wait --delete INPUT -p tcp -j API-EXPORTER 2>/dev/null || return 0
-    "$1" --wait --flush API-EXPORTER
+    "$1" --wait --list-rules >/dev/null # says so where it may not
+    while "$1" --wait --delete INPUT -p tcp -j API-EXPORTER 2>/dev/null; do :; done
+    "$1" --wait --flush API-EXPORTER 2>/dev/null || return 0
     "$1" --wait --delete-chain API-EXPORTER
 }
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -45,6 +46,14 @@ class ContainerTests(SynchronousTestCase):
         refused = run(script, "--tag", "x", status=1, env=without)
         self.assertIn("registry.example/python:3.13-slim has no digest", refused)
         self.assertEqual(told, said.read_text())
+
+    def test_modes(self) -> None:
+        """A file that the image takes of the checkout has its mode by the image."""
+        image = (CONTAINER / "Containerfile").read_text().rpartition("\nFROM ")[2]
+        copied = re.findall(r"^COPY (?!--from=)(.*)", image, re.MULTILINE)
+        self.assertNotEqual([], copied)
+        for line in copied:
+            self.assertTrue(line.startswith("--chmod=755 "), line)
 
     def test_settled(self) -> None:
         """Random values are removed from an image; all else stays the same."""

@@ -1,11 +1,13 @@
 """The Debian package, made of a program that only looks like one."""
 
+import os
 import re
+import shutil
 from itertools import pairwise
 from pathlib import Path
 from stat import S_ISREG
 
-from twisted.trial.unittest import SynchronousTestCase
+from twisted.trial.unittest import SkipTest, SynchronousTestCase
 
 from api_exporter.cli import CommandOptions
 from tests.deploy.addresses import addresses
@@ -116,6 +118,40 @@ class PackageTests(SynchronousTestCase):
         self.assertEqual((own, set()), (started, kept))
         target = tree / "usr/bin/api-exporter"
         self.assertEqual("../lib/api-exporter/api-exporter", str(target.readlink()))
+
+
+class ConfigureTests(SynchronousTestCase):
+    def test_settings(self) -> None:
+        """The group owns the settings, and those that follow their removal."""
+        program("systemd-sysusers")
+        if os.geteuid():
+            raise SkipTest("missing privilege: root")
+        root = new_folder(self)
+        for source, name in (
+            (DEBIAN / "config", "usr/share/api-exporter/config"),
+            (UNITS / "sysusers.conf", "usr/lib/sysusers.d/api-exporter.conf"),
+        ):
+            (root / name).parent.mkdir(parents=True)
+            shutil.copy(source, root / name)
+        env = {**os.environ, "DPKG_ROOT": str(root)}
+        settings = root / "etc/api-exporter"
+        for before in ("", "1.2.3-1"):
+            shutil.rmtree(settings, ignore_errors=True)
+            settings.mkdir(mode=0o750, parents=True)
+            run(DEBIAN / "postinst", "configure", before, env=env)
+            config = settings / "config"
+            self.assertEqual(0o640, config.stat().st_mode & 0o777)
+            group = re.findall(
+                r"^api-exporter:[^:]*:(\d+):",
+                (root / "etc/group").read_text(),
+                re.MULTILINE,
+            )
+            owners = [str(path.stat().st_gid) for path in (settings, config)]
+            self.assertEqual(group * 2, owners)
+        settings.chmod(0o750)
+        os.chown(settings, 0, 0)  # as an administrator may do
+        run(DEBIAN / "postinst", "configure", "1.2.3-1", env=env)
+        self.assertEqual(0, settings.stat().st_gid)
 
 
 class ManualTests(SynchronousTestCase):

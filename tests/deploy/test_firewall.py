@@ -166,6 +166,14 @@ class FirewallTests(SynchronousTestCase):
         self.inside("iptables -A INPUT -p tcp --dport 9 -j DROP")
         remove = f"{IPTABLES} remove"
         self.tried("", IPTABLES, "overlay=", remove, "iptables -S, ip6tables -S")
+        for spoil in ("-I", "-D"):  # the jump is there twice, or not at all
+            before = self.inside("iptables -S", "ip6tables -S")
+            jump = f"iptables {spoil} INPUT -p tcp -j API-EXPORTER"
+            self.inside(str(IPTABLES), jump, remove)
+            self.assertEqual(before, self.inside("iptables -S", "ip6tables -S"))
+        powerless = ("setpriv", "--bounding-set=-net_admin", IPTABLES, "remove")
+        said = run("ip", "netns", "exec", self.server, *powerless, status=4)
+        self.assertIn("Permission denied", said)
         self.inside(remove, str(IPTABLES), "iptables -A INPUT ! -i lo -j DROP")
         self.assertReached(PRIVATE, IPV6)
 

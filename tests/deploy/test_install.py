@@ -77,7 +77,8 @@ class InstallTests(SynchronousTestCase):
         return sorted(path.name for path in (self.root / "opt").iterdir())
 
     def uninstall(self, *arguments: str) -> str:
-        return run(UNINSTALL, "--root", self.root, *arguments, env=self.env)
+        root = self.root.relative_to("/")  # where `run` is
+        return run(UNINSTALL, "--root", root, *arguments, env=self.env)
 
     def files(self) -> list[str]:
         """Return all paths below the root except those of the program."""
@@ -127,15 +128,25 @@ class InstallTests(SynchronousTestCase):
         return int(gid)
 
     def test_dry_run(self) -> None:
-        """--dry-run prints the commands and does nothing."""
+        """--dry-run prints the commands, as a shell reads them, and does nothing."""
         before = self.files()
         said = self.install("--dry-run")
         self.assertEqual(before, self.files())
         for words in ("systemd-sysusers", "-m venv", "pip install", "--version", "mv"):
             self.assertIn(words, said)
+        quoted = """sh -c '"$0" --settings >"$1.new" && mv "$1.new" "$1"' /"""
+        self.assertIn(quoted, said)
         said = self.uninstall("--dry-run", "--purge")
         self.assertEqual(before, self.files())
         self.assertIn(f"rm -rf {self.root}/etc/api-exporter ", said)
+
+    def test_dry_run_blind(self) -> None:
+        """--dry-run does not guess what is in a folder that it may not look into."""
+        (self.root / "etc/api-exporter").mkdir(mode=0, parents=True)
+        blind = ("setpriv", "--bounding-set=-dac_override,-dac_read_search")
+        command = (*blind, INSTALL, "--dry-run", "--root", self.root)
+        said = run(*command, status=1, env=self.env)
+        self.assertRegex(said, r"^install.sh: run this script as root: .*\n$")
 
     def test_prerequisites(self) -> None:
         """Without a suitable Python, one line names the fault; nothing is installed."""
@@ -194,6 +205,13 @@ class InstallTests(SynchronousTestCase):
             self.install(status=status, **env)
             self.assertEqual(before, self.environments())
             self.assertEqual(version, self.version())
+
+    def test_killed(self) -> None:
+        """A signal while the new version takes its place leaves one that works."""
+        self.install()
+        self.script("mv", f'{shutil.which("mv")} "$@" && kill "$PPID"')
+        self.install(status=1, PATH=f"{self.tools}:{os.environ['PATH']}")
+        self.assertIn("api-exporter ", self.version())
 
     def test_half_written(self) -> None:
         """Settings that were not written to their end do not count as those to keep."""

@@ -42,6 +42,15 @@ class CheckHealthTests(SynchronousTestCase):
             shown = f"{exporter.url}{path or '/health'}: {404 if path else 200}"
             self.assertEqual(f"{begin}: {shown}\n", said)
 
+    def test_broken(self) -> None:
+        """A command that cannot start is CRITICAL, too."""
+        programs = new_folder(self)
+        broken = programs / "api-exporter"
+        broken.write_text("#!/bin/sh\nexit 1\n")
+        broken.chmod(0o755)
+        said = run(CHECK, status=2, env={"PATH": f"{programs}:{os.environ['PATH']}"})
+        self.assertEqual("CRITICAL: api-exporter does not start: status 1\n", said)
+
     def test_not_installed(self) -> None:
         """A missing command is CRITICAL, and the line names it."""
         if Path("/opt/api-exporter/bin").exists():

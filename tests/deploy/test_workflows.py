@@ -1,11 +1,13 @@
 """The permissions of the workflows for a public forge, and the code that they run."""
 
 import re
+import subprocess
 
 import yaml
 from twisted.trial.unittest import SynchronousTestCase
 
-from tests.integration.programs import ROOT
+from tests.deploy.programs import new_folder
+from tests.integration.programs import ROOT, environment
 
 WORKFLOWS = {
     path.stem: path.read_text()
@@ -64,6 +66,25 @@ class WorkflowTests(SynchronousTestCase):
             self.assertIn(f"actions/attest-{kind}@", str(jobs[job]["steps"]))
         [job] = [job for job in jobs.values() if "gh-action-pypi-publish" in str(job)]
         self.assertEqual("vars.PYPI == 'yes'", job["if"])
+
+    def test_sbom(self) -> None:
+        """Only the job that keeps the SBOM names it, whichever job ends last."""
+        steps = yaml.safe_load(WORKFLOWS["release"])["jobs"]["build"]["steps"]
+        [script] = [step["run"] for step in steps if step.get("id") == "release"]
+        for architecture, told in (("amd64", "sbom=x.cdx.json\n"), ("arm64", "")):
+            folder = new_folder(self)
+            release = folder / "dist/release"
+            release.mkdir(parents=True)
+            for name in ("x.cdx.json", "x-arm64"):
+                (release / name).touch()
+            text = f"make() {{ :; }}\n{script}".replace(
+                "${{ matrix.architecture }}", architecture
+            )
+            output = folder / "output"
+            output.touch()
+            env = environment(GITHUB_OUTPUT=str(output))
+            subprocess.run(["sh", "-ec", text], check=True, cwd=folder, env=env)
+            self.assertEqual(told, output.read_text(), architecture)
 
     def test_verified(self) -> None:
         """Each documented verification names the owner of the repository."""
