@@ -6,7 +6,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from io import TextIOWrapper
 from types import TracebackType
 
 from twisted.application.service import MultiService
@@ -17,6 +16,7 @@ from twisted.python.components import Componentized
 
 from api_exporter.daemon import logs
 from api_exporter.daemon.outlets import ROTATED_AT, ROTATED_FILES, LogFile
+from api_exporter.output import escape_missing_letters
 from api_exporter.serving.listener import ListenError
 from api_exporter.settings.definitions import Settings
 
@@ -65,10 +65,9 @@ def standard_output() -> Iterator[None]:
     """End without a traceback if standard output does not take what a block prints.
 
     If its reader has ended, as with `| head`, the status is that of SIGPIPE. A full
-    disk is an error. Letters that its encoding lacks are escaped.
+    disk is an error.
     """
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")
+    escape_missing_letters()
     try:
         yield
         sys.stdout.flush()

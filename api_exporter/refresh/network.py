@@ -221,9 +221,11 @@ class AccountNetwork(MultiService):
         return describe_cost(self._requested(), self.plan.budget.limit)
 
     def _requested(self) -> dict[str, float]:
-        known, periods = self.inventory.records, self.selection.periods
+        # A list that is not known yet may have records.
+        counts = {name: len(known) for name, known in self.inventory.records.items()}
+        periods = self.selection.periods
         return {
-            one.name: one.min_interval(len(known.get(one.name, ())), periods[one.name])
+            one.name: one.min_interval(counts.get(one.name, 1), periods[one.name])
             for one in self.selection.resources
             if self.pipeline.request_path(one) is not None
         }

@@ -99,6 +99,7 @@ class ProxyCluster(Struct, frozen=True, gc=False, kw_only=True):
 
     @property
     def is_online(self) -> bool:
+        """For findings; the metric is 0 where the field is missing, as all metrics."""
         return self.connected_proxies > 0 if self.online is None else self.online
 
 

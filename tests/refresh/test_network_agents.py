@@ -157,6 +157,11 @@ class DormantTests(SynchronousTestCase):
 
 
 class CostTests(SynchronousTestCase):
+    def test_unknown(self) -> None:
+        """A list that was never read costs as much as one with records."""
+        network = Agents(agent_providers=UpstreamError("http_5xx", "500: no"))
+        self.assertIn(f"Agent Network {4 / 60:.2f}; ", network.describe_cost())
+
     def test_rest(self) -> None:
         """Consumption rests for 100 times the duration of its response."""
         long = UpstreamError("too_large", "the body is longer than 33554432 bytes")
