@@ -69,6 +69,9 @@ _KINDS = {
 }
 """The type of the values in each table."""
 
+_OF_NAMES = {"management_update": Annotated[int, Meta(gt=0, le=100)]}
+"""The types of single values: the alert of this one looks back 100 days."""
+
 
 @cache
 def default_thresholds() -> Thresholds:
@@ -101,7 +104,8 @@ def with_changes(text: bytes) -> Thresholds:
                     problem += " rules of Prometheus: change it there"
                 raise ValueError(problem)
             try:
-                known[table][name] = msgspec.convert(value, type=_KINDS[table])
+                kind = _OF_NAMES.get(name, _KINDS[table])
+                known[table][name] = msgspec.convert(value, type=kind)
             except msgspec.ValidationError as error:
                 shown = f"{value!r:.60}: " if len(str(value)) <= _MAX_SHOWN else ""
                 problem = f"{table}: {name}: {shown}{error}"

@@ -39,6 +39,7 @@ class ThresholdsTests(SynchronousTestCase):
             ("days", "login_soon", 100_001, "100001: Expected `int` <= 100000"),
             ("days", "login_soon", 10_000_001, "login_soon: 10000001: Expected"),
             ("days", "login_soon", 100_000_001, "login_soon: Expected `int` <= 1"),
+            ("days", "management_update", 101, "101: Expected `int` <= 100"),
             ("days", "login_soon", 1.5, "days: login_soon: 1.5: Expected `int`"),
             (
                 "days",

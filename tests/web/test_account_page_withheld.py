@@ -124,7 +124,7 @@ class WithheldTests(ServedTestCase):
         self.assertIn("Reading NetBird: in part, without the peers", page)
         attention = page.partition('<section class="attention">')[2]
         self.assertEqual(1, attention.count("The exporter withholds peers."))
-        self.assertNotIn("disconnected</span>", page)
+        self.assertNotIn("offline</span>", page)
         self.watched.down = UpstreamError("http_5xx", "500: broken")
         self.watched.advance(60)
         page = self.request("/")[2].decode()

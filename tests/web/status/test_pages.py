@@ -151,7 +151,7 @@ class StatusTests(ServedTestCase):
     def test_history(self) -> None:
         """The graph has six hours. The time before the start is unknown."""
         text = self.text()
-        self.assertIn("10 connected10 disconnectednot readstart of the exporter", text)
+        self.assertIn("10 connected10 offlinenot readstart of the exporter", text)
         self.watched.down = MARKUP
         self.watched.advance(300)
         self.assertNotIn("10 connected", self.text())
