@@ -154,7 +154,7 @@ class RecordedNetwork:
         for number, changes in enumerate(self._changes):
             peer = recorded[number % len(recorded)]
             connection = self._connection(number, at) if peer["connected"] else {}
-            yield peer | changes | connection
+            yield peer | changes | connection | _login(peer, at)
 
     def _connection(self, number: int, at: int) -> Record:
         chance = Random(f"{self._seed}:{number}")  # noqa: S311 - has to be repeatable
@@ -164,6 +164,17 @@ class RecordedNetwork:
         connected = passed >= offline
         changed = at - passed + offline * connected
         return {"connected": connected, "last_seen": rfc3339(changed)}
+
+
+def _login(peer: Record, at: int) -> Record:
+    """Return the next login of a connected peer, as soon as the last would expire."""
+    if not (peer["connected"] and peer["login_expiration_enabled"]):
+        return {}
+    text = peer["last_login"]
+    last = datetime.fromisoformat(text)
+    if at < last.timestamp() + _DAY:
+        return {}
+    return {"last_login": f"{(last + timedelta(1)).date()}{text[10:]}"}
 
 
 def without_gateway(peers: Iterable[bytes], since: int) -> Iterator[bytes]:

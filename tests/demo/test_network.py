@@ -125,6 +125,20 @@ class PeersTests(SynchronousTestCase):
                 held |= {(group["id"], one["id"], one["name"]) for one in peers_of}
             self.assertEqual(members, held)
 
+    def test_logins(self) -> None:
+        """At any hour the login of a connected peer is of the last day, where one
+        expires; others stay.
+        """
+        recorded = read(PEERS_PATH, RECORDED_AT)
+        for hour in range(0, 24, 3):
+            at = RECORDED_AT + hour * 3600
+            for peer, old in zip(read(PEERS_PATH, at), recorded, strict=True):
+                if not peer["login_expiration_enabled"]:
+                    self.assertEqual(old["last_login"], peer["last_login"])
+                elif peer["connected"]:
+                    age = at - seconds(peer["last_login"])
+                    self.assertTrue(0 <= age < DAY, peer)
+
 
 CONSUMPTION = "/api/agent-network/consumption"
 
