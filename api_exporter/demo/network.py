@@ -38,13 +38,12 @@ def consumption(rows: list[Record], _query: str, at: int) -> Iterator[Record]:
 
 
 def usage(buckets: list[Record], query: str, at: int) -> Iterator[Record]:
-    """Yield a bucket for each requested day except Sundays."""
+    """Yield a bucket for each requested day."""
     today = at // _DAY * _DAY
     first = today - (int(rfc3339(today)[8:10]) - 1) * _DAY
     for begin in range(first, today, _DAY) if "end_date=" in query else (today,):
-        if begin // _DAY % 7 != 3:
-            full = min(at - begin, _DAY) / _DAY
-            yield _scaled(buckets[0], full) | {"period_start": rfc3339(begin)[:10]}
+        full = min(at - begin, _DAY) / _DAY
+        yield _scaled(buckets[0], full) | {"period_start": rfc3339(begin)[:10]}
 
 
 def denials(page: Record, _query: str, at: int) -> Record:

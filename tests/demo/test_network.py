@@ -167,11 +167,11 @@ class AgentsTests(SynchronousTestCase):
         self.assertEqual((7, hour - 0.5), (row["tokens_input"], updated(row)))
 
     def test_usage(self) -> None:
-        """A month begins at its first day, and has no Sundays and not yet today."""
+        """A month begins at its first day, and does not yet have today."""
         found = usage([{}], "start_date=2026-05-01&end_date=", 1_779_451_650)
         days = [bucket["period_start"] for bucket in found]
-        self.assertEqual(["2026-05-01", "2026-05-02", "2026-05-04"], days[:3])
-        self.assertEqual(("2026-05-21", 18), (days[-1], len(days)))
+        self.assertEqual(["2026-05-01", "2026-05-02", "2026-05-03"], days[:3])
+        self.assertEqual(("2026-05-21", 21), (days[-1], len(days)))
 
     def test_usage_today(self) -> None:
         """The usage of today grows from 0, and that of a past day is whole."""
