@@ -71,7 +71,8 @@ def _findings() -> Iterator[str]:
 
 
 def _paths() -> Iterator[str]:
-    yield from Watched(lookup=True).tree.pages
+    for account in ("", "acme"):  # only named accounts have targets of their own
+        yield from Watched(lookup=True, name=account).tree.pages
     yield PROFILES_PATH
 
 
