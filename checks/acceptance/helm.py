@@ -274,8 +274,10 @@ def monitoring(_folder: Path) -> str:
     values, runbooks = every["prometheusRule"], every["settings"]["RUNBOOKS_URL"]
     off = set(values["disabled"])
     left = _check_rules(rendered("--values", example), off, runbooks)
-    if not rendered("--set=prometheusRule=null"):
-        raise Failed("nothing where there are no values of rules")
+    if not rendered(
+        "--set=prometheusRule=null,settings=null,serviceMonitor.enabled=true"
+    ):
+        raise Failed("nothing where there are no values of rules and no settings")
     return f"{left} alerts with values, {len(shown)} dashboards"
 
 
