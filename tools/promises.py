@@ -13,7 +13,7 @@ import msgspec
 import yaml
 from msgspec.structs import fields
 
-from api_exporter.attention.thresholds import Thresholds
+from api_exporter.attention.thresholds import default_thresholds
 from api_exporter.checking.report import CheckDocument
 from api_exporter.cli import CommandOptions
 from api_exporter.ports import REASONS
@@ -41,7 +41,7 @@ def promises() -> set[str]:
         ("collector", (collector.name for collector in COLLECTORS)),
         ("resource", RESOURCE_BY_NAME),
         ("reason", REASONS),
-        ("threshold", (field.name for field in fields(Thresholds))),
+        ("threshold", _nested(msgspec.to_builtins(default_thresholds()))),
         ("path", (f"/{path}" for path in _paths())),
         ("label of /sd", (field.encode_name for field in fields(TargetLabels))),
         ("/status.json", _keys(msgspec.json.schema(Document))),
@@ -50,7 +50,7 @@ def promises() -> set[str]:
         ("alert", _rules("alert")),
         ("rule", _rules("record")),
         ("log field", _log_fields()),
-        ("chart value", _chart_values(yaml.safe_load(VALUES.read_text()))),
+        ("chart value", _nested(yaml.safe_load(VALUES.read_text()))),
     ):
         found.update(f"{kind} {name}" for name in names)
     return found
@@ -71,7 +71,8 @@ def _findings() -> Iterator[str]:
 
 
 def _paths() -> Iterator[str]:
-    yield from Watched(lookup=True).tree.pages
+    for account in ("", "acme"):  # only named accounts have targets of their own
+        yield from Watched(lookup=True, name=account).tree.pages
     yield PROFILES_PATH
 
 
@@ -86,11 +87,12 @@ def _keys(schema: object) -> Iterator[str]:
             yield from _keys(inner)
 
 
-def _chart_values(values: dict[str, object], parent: str = "") -> Iterator[str]:
+def _nested(values: dict[str, object], parent: str = "") -> Iterator[str]:
+    """Yield the keys of a table and, after a dot, those of the tables inside of it."""
     for key, value in values.items():
         yield f"{parent}{key}"
         if isinstance(value, dict):
-            yield from _chart_values(value, f"{parent}{key}.")
+            yield from _nested(value, f"{parent}{key}.")
 
 
 def _options() -> Iterator[str]:

@@ -38,13 +38,12 @@ def consumption(rows: list[Record], _query: str, at: int) -> Iterator[Record]:
 
 
 def usage(buckets: list[Record], query: str, at: int) -> Iterator[Record]:
-    """Yield a bucket for each requested day except Sundays."""
+    """Yield a bucket for each requested day."""
     today = at // _DAY * _DAY
     first = today - (int(rfc3339(today)[8:10]) - 1) * _DAY
     for begin in range(first, today, _DAY) if "end_date=" in query else (today,):
-        if begin // _DAY % 7 != 3:
-            full = min(at - begin, _DAY) / _DAY
-            yield _scaled(buckets[0], full) | {"period_start": rfc3339(begin)[:10]}
+        full = min(at - begin, _DAY) / _DAY
+        yield _scaled(buckets[0], full) | {"period_start": rfc3339(begin)[:10]}
 
 
 def denials(page: Record, _query: str, at: int) -> Record:
@@ -154,7 +153,7 @@ class RecordedNetwork:
         for number, changes in enumerate(self._changes):
             peer = recorded[number % len(recorded)]
             connection = self._connection(number, at) if peer["connected"] else {}
-            yield peer | changes | connection
+            yield peer | changes | connection | _login(peer, at)
 
     def _connection(self, number: int, at: int) -> Record:
         chance = Random(f"{self._seed}:{number}")  # noqa: S311 - has to be repeatable
@@ -164,6 +163,17 @@ class RecordedNetwork:
         connected = passed >= offline
         changed = at - passed + offline * connected
         return {"connected": connected, "last_seen": rfc3339(changed)}
+
+
+def _login(peer: Record, at: int) -> Record:
+    """Return the next login of a connected peer, as soon as the last would expire."""
+    if not (peer["connected"] and peer["login_expiration_enabled"]):
+        return {}
+    text = peer["last_login"]
+    last = datetime.fromisoformat(text)
+    if at < last.timestamp() + _DAY:
+        return {}
+    return {"last_login": f"{(last + timedelta(1)).date()}{text[10:]}"}
 
 
 def without_gateway(peers: Iterable[bytes], since: int) -> Iterator[bytes]:

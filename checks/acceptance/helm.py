@@ -207,7 +207,7 @@ def _add_unknown(
 def kept(_folder: Path) -> str:
     """Check the values that templates must keep. Names and settings that look like
     numbers remain strings. A spread constraint without a selector gets that of the
-    pods; another keeps its own.
+    pods; another keeps its own. Without a cluster IP, the port is that of the pod.
     """
     objects = rendered("--values", CHART / "ci/names-values.yaml")
     for thing in objects:
@@ -226,6 +226,10 @@ def kept(_folder: Path) -> str:
     selectors = [one["labelSelector"] for one in told]
     own = {"matchLabels": {"team": "network"}}
     expect("selectors", [work["selector"], own], selectors)
+    headless = rendered("--set=service.clusterIP=None,service.port=80")
+    [test] = [o["spec"]["containers"][0] for o in headless if o["kind"] == "Pod"]
+    url = f"http://metrics-api-exporter.{NAMESPACE}.svc:8080/ready"
+    expect("headless", ["--health", url], test["args"])
     return f"{len(objects)} objects, {len(selectors)} constraints"
 
 
@@ -270,8 +274,10 @@ def monitoring(_folder: Path) -> str:
     values, runbooks = every["prometheusRule"], every["settings"]["RUNBOOKS_URL"]
     off = set(values["disabled"])
     left = _check_rules(rendered("--values", example), off, runbooks)
-    if not rendered("--set=prometheusRule=null"):
-        raise Failed("nothing where there are no values of rules")
+    if not rendered(
+        "--set=prometheusRule=null,settings=null,serviceMonitor.enabled=true"
+    ):
+        raise Failed("nothing where there are no values of rules and no settings")
     return f"{left} alerts with values, {len(shown)} dashboards"
 
 

@@ -125,6 +125,20 @@ class PeersTests(SynchronousTestCase):
                 held |= {(group["id"], one["id"], one["name"]) for one in peers_of}
             self.assertEqual(members, held)
 
+    def test_logins(self) -> None:
+        """At any hour the login of a connected peer is of the last day, where one
+        expires; others stay.
+        """
+        recorded = read(PEERS_PATH, RECORDED_AT)
+        for hour in range(0, 24, 3):
+            at = RECORDED_AT + hour * 3600
+            for peer, old in zip(read(PEERS_PATH, at), recorded, strict=True):
+                if not peer["login_expiration_enabled"]:
+                    self.assertEqual(old["last_login"], peer["last_login"])
+                elif peer["connected"]:
+                    age = at - seconds(peer["last_login"])
+                    self.assertTrue(0 <= age < DAY, peer)
+
 
 CONSUMPTION = "/api/agent-network/consumption"
 
@@ -153,11 +167,11 @@ class AgentsTests(SynchronousTestCase):
         self.assertEqual((7, hour - 0.5), (row["tokens_input"], updated(row)))
 
     def test_usage(self) -> None:
-        """A month begins at its first day, and has no Sundays and not yet today."""
+        """A month begins at its first day, and does not yet have today."""
         found = usage([{}], "start_date=2026-05-01&end_date=", 1_779_451_650)
         days = [bucket["period_start"] for bucket in found]
-        self.assertEqual(["2026-05-01", "2026-05-02", "2026-05-04"], days[:3])
-        self.assertEqual(("2026-05-21", 18), (days[-1], len(days)))
+        self.assertEqual(["2026-05-01", "2026-05-02", "2026-05-03"], days[:3])
+        self.assertEqual(("2026-05-21", 21), (days[-1], len(days)))
 
     def test_usage_today(self) -> None:
         """The usage of today grows from 0, and that of a past day is whole."""

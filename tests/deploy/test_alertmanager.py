@@ -54,7 +54,9 @@ class ConfigTests(SynchronousTestCase):
 
 class InhibitionTests(SynchronousTestCase):
     def test_inhibited(self) -> None:
-        """An alert inhibits its consequences, but only in the same account."""
+        """An alert inhibits its consequences, but only in the same account. Without its
+        process, no account is known.
+        """
         amtool, port = program("amtool"), free_port()
         command = [program("prometheus-alertmanager"), f"--config.file={CONFIG}"]
         command += ["--storage.path=data", "--cluster.listen-address="]
@@ -85,6 +87,13 @@ class InhibitionTests(SynchronousTestCase):
             run(amtool, "alert", "add", url, name, *target)
             if not inhibited:
                 expected.add((name, account))
+
+        for name, target in (
+            ("ApiExporterDown", ["job=api-exporter"]),
+            ("NetBirdRouteUnreachable", ["job=netbird", "account=e"]),
+        ):
+            run(amtool, "alert", "add", url, name, "instance=down", *target)
+        expected.add(("ApiExporterDown", ""))
 
         def told() -> set[tuple[str, str]]:
             """Return the name and account of alerts that are not inhibited."""

@@ -66,6 +66,11 @@ annotations:
 {{ default (hasKey .Values.web.config "tls_server_config" | ternary "https" "http") .Values.scrape.scheme }}
 {{- end }}
 
+{{/* The port behind the Service's name, which without a cluster IP is the pod's. */}}
+{{- define "api-exporter.port" -}}
+{{ eq .Values.service.clusterIP "None" | ternary .Values.containerPort .Values.service.port }}
+{{- end }}
+
 {{/* The Secret that holds the token for all accounts; empty where there is none. */}}
 {{- define "api-exporter.tokenSecret" -}}
 {{- $token := .Values.upstream.token -}}

@@ -128,7 +128,7 @@ spec:
 - name: WEB_BEARER_TOKENS_FILE
   value: /run/secrets/api-exporter-web-tokens/tokens
 {{- end }}
-{{- range $name, $value := merge (deepCopy .Values.settings) (include "api-exporter.eventSettings" . | fromYaml) }}
+{{- range $name, $value := merge (deepCopy (default dict .Values.settings)) (include "api-exporter.eventSettings" . | fromYaml) }}
 - name: {{ $name }}
   value: {{ include "api-exporter.text" $value | quote }}
 {{- end }}
