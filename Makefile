@@ -52,7 +52,7 @@ $(VENV)/dev: $(VENV)/run
 	@touch $@
 
 run: $(VENV)/run ## Show a simulated network on http://localhost:8080/, or another port with PORT=.
-	@echo "Open http://localhost:$(or $(PORT),$(lastword $(subst :, ,$(LISTEN_ADDRESS))),8080)/; Ctrl-C stops. PORT=8081 takes another port."
+	@echo "Open http://localhost:$(or $(PORT),8080)/; Ctrl-C stops. PORT=8081 takes another port."
 	@LOG_LEVEL=$${LOG_LEVEL:-warning} $(if $(PORT),LISTEN_ADDRESS=:$(PORT)) $(BIN)/api-exporter --demo || [ $$? -eq 130 ]
 
 test: export TEST_DURATIONS = $(abspath build/durations.txt)

@@ -27,18 +27,6 @@ class ScriptTests(SynchronousTestCase):
         for name in ("install.sh", "uninstall.sh", "iptables/api-exporter.sh"):
             self.assertIn("usage: ", run(DEPLOY / name, "--wrong", status=2))
 
-    def test_run(self) -> None:
-        """`make run` names the port of the page."""
-        for settings, port in (
-            ({}, 8080),
-            ({"PORT": "8081"}, 8081),
-            ({"LISTEN_ADDRESS": "127.0.0.1:8082"}, 8082),
-            ({"LISTEN_ADDRESS": ":8082", "PORT": "8081"}, 8081),
-        ):
-            env = {"PATH": os.environ["PATH"], **settings}
-            said = run(program("make"), "-nC", DEPLOY.parent, "run", env=env)
-            self.assertIn(f"http://localhost:{port}/;", said)
-
 
 class CheckHealthTests(SynchronousTestCase):
     def setUp(self) -> None:
