@@ -271,9 +271,9 @@ OTHER_TOKEN_SOON = FindingKind(
     "Access token",
     "access_token",
     lasts="1h",
-    summary="Access token {{ $labels.token }} of another program expires soon",
-    description="Another program used this token of the exporter's user today. It"
-    " expires soon, or has expired. The exporter does not need it.",
+    summary="Access token {{ $labels.token }} beside the exporter's expires soon",
+    description="Another program used this token of the exporter's user within a day,"
+    " or the exporter did, before it got a new one. It expires soon, or has expired.",
     own_labels=_TOKEN_LABELS,
 )
 TOKEN_NOT_WATCHED = FindingKind(
@@ -308,7 +308,8 @@ INVITE_EXPIRED = FindingKind(
 def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
     """Report expiring access tokens of the exporter's own user that were used today.
 
-    Those of other programs are never critical: the exporter does not need them.
+    Others are never critical: the exporter does not need them. One of them may be the
+    exporter's former token.
     """
     days, own = snapshot.thresholds.days, own_token(snapshot.inventory)
     for token in ACCESS_TOKENS.of(snapshot.inventory) or ():
@@ -328,7 +329,10 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
         message = f"of the exporter {soon}: create a new token."
         if own is None or token.id != own.id:
             kind = OTHER_TOKEN_SOON
-            message = f"of another program {soon}: it belongs to the exporter's user."
+            message = (
+                f"beside the exporter's {soon}: another program uses it, or the"
+                " exporter used it before."
+            )
         yield snapshot.finding(kind, message, token, until=end)
 
 

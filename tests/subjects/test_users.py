@@ -34,7 +34,10 @@ class UsersExpiryTests(FindingsTestCase):
             self.tells(inventory_of(users=(), access_tokens=tokens), alert and line)
 
     def test_other_token(self) -> None:
-        """Another program's token has words of its own, and is at most a warning."""
+        """A token beside the exporter's has its own words, and is at most a warning.
+
+        It is another program's, or the exporter's own until it was given a new one.
+        """
         own = AccessToken(
             id="o", name="own", expiration_date=at(90 * DAY), last_used=at(0)
         )
@@ -44,9 +47,9 @@ class UsersExpiryTests(FindingsTestCase):
             )
             self.tells(
                 inventory_of(users=(), access_tokens=(other, own)),
-                f"ApiExporterOtherTokenExpiresSoon: Access token theirs of another"
-                f" program {words}: it belongs to the exporter's user."
-                f" (until {left:.0f})",
+                "ApiExporterOtherTokenExpiresSoon: Access token theirs beside the"
+                f" exporter's {words}: another program uses it, or the exporter used it"
+                f" before. (until {left:.0f})",
             )
 
 
