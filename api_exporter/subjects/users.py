@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
-from api_exporter.attention.thresholds import DAY, SOON, VERY_SOON, Lifetime
+from api_exporter.attention.thresholds import DAY, HOUR, SOON, VERY_SOON, Lifetime
 from api_exporter.collectors.rows import (
     ObjectKind,
     distinct_count,
@@ -305,8 +305,12 @@ INVITE_EXPIRED = FindingKind(
 """Users and invites have no name in findings: it is personal data."""
 
 
+_USED_SECONDS = DAY + HOUR
+"""A token is in use for so long after its last use. A daily program may be late."""
+
+
 def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report expiring access tokens of the exporter's own user that were used today.
+    """Report expiring access tokens of the exporter's own user that are in use.
 
     Others are never critical: the exporter does not need them. One of them may be the
     exporter's former token.
@@ -314,7 +318,7 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
     days, own = snapshot.thresholds.days, own_token(snapshot.inventory)
     for token in ACCESS_TOKENS.of(snapshot.inventory) or ():
         end, used = timestamp(token.expiration_date), timestamp(token.last_used)
-        if end is None or used is None or snapshot.now - used >= DAY:
+        if end is None or used is None or snapshot.now - used >= _USED_SECONDS:
             continue
         life = Lifetime(timestamp(token.created_at), end)
         limit = days["access_token_very_soon"] * DAY

@@ -6,7 +6,7 @@ from api_exporter.netbird.records import User
 from api_exporter.netbird.resource_state import NotRead, ResourceState
 from api_exporter.subjects.users import AccessToken, UserInvite
 from api_exporter.subjects.watch import unknown_resources
-from tests.attention.looking import DAY, FindingsTestCase, at, seen
+from tests.attention.looking import DAY, HOUR, FindingsTestCase, at, seen
 from tests.inventories import inventory_of
 
 
@@ -20,7 +20,8 @@ class UsersExpiryTests(FindingsTestCase):
             (3 * DAY - 1, 0, "VerySoon", "expires very soon"),
             (1, 0, "VerySoon", "expires very soon"),
             (0, 0, "VerySoon", "has expired"),
-            (DAY, DAY, "", ""),
+            (DAY, DAY + HOUR - 1, "VerySoon", "expires very soon"),
+            (DAY, DAY + HOUR, "", ""),
         ):
             token = AccessToken(
                 id="t", name="mine", expiration_date=at(left), last_used=at(-used)
