@@ -142,6 +142,17 @@ class DormantTests(SynchronousTestCase):
         network.advance(2 * HOUR)
         self.assertEqual({"providers"}, set(network.since(begin)))
 
+    def test_unknown(self) -> None:
+        """The log does not report an unreadable list of providers as an empty one."""
+        book, network = logbook(self), Agents()
+        for name in ("agent_providers", *RULES.dormant_without):
+            path = RESOURCE_BY_NAME[name].path
+            network.replies[path] = UpstreamError("http_5xx", "500: no")
+        network.advance(2 * HOUR)
+        self.assertEqual("failing", network.states["agent_providers"].word(0))
+        self.assertNotIn("agent_policies", network.states)
+        self.assertNotIn("has no provider", str(book.lines()))
+
     def test_role(self) -> None:
         """Findings wait for no list that the user's new role withholds."""
         users = json.loads(recorded("recorded_agents")["api/users"])
