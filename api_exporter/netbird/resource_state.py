@@ -52,7 +52,7 @@ class NotRead(Enum):
     HAS_NO_RECORDS = (
         "{resource} is not requested: NetBird lists no object that needs it"
     )
-    DORMANT = "{resource} is not requested: the Agent Network has no provider"
+    DORMANT = "{resource} is not requested: no provider of the Agent Network is known"
 
 
 _UNSUPPORTED = frozenset({NotRead.REFUSED, NotRead.ABSENT, NotRead.HAS_NO_RECORDS})

@@ -259,10 +259,7 @@ class Pipeline:
     async def republish(self, name: str) -> None:
         """Publish known records again, because a time window or a day has ended."""
         async with self._rendering:
-            if (last := self._states.every[name].body) is not None:
-                # Without digests, the next body is published even if it is the same.
-                last = replace(last, digest=(), digest_without_times=())
-                self._states.change(name, body=last)
+            if self._states.every[name].body is not None:
                 records = self.inventory.records.get(name)
                 await self._render(self.inventory.replacing(name, records))
 
@@ -388,7 +385,7 @@ def decode(
     if not data or data.isspace():
         raise UpstreamError("decode", _EMPTY, cure=_CURE_EMPTY)
     exact = (path, *digest(data))
-    if last is not None:
+    if last is not None and resource.ends is None:  # else the time matters, too
         if last.digest == exact:
             return last, None
         others = last.digest_without_times

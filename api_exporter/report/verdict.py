@@ -136,7 +136,7 @@ STATE_MEANINGS: Mapping[StateWord, str] = {
     "waiting": "no refresh while the refresh of the peers fails",
     "held_back": "not requested: NetBird refused other paths, and more refusals at once"
     " look like a scan",
-    "dormant": "NetBird lists no Agent Network provider",
+    "dormant": "no provider of the Agent Network is known",
     "unsupported": "the NetBird API does not offer this resource to this token, or"
     " lists no object that needs it; next attempt within an hour",
     "restricted": "the token's user may read only a part, so the exporter publishes"

@@ -145,7 +145,7 @@ ROUTERS_DOWN = FindingKind(
     "group",
     lasts="5m",
     summary="Group {{ $labels.group }} has no connected routing peer",
-    description="Networks behind group {{ $labels.group }} cannot be reached.",
+    description="Networks behind group {{ $labels.group }} alone cannot be reached.",
     keep="10m",
 )
 GROUP_MISSING = FindingKind(
@@ -190,7 +190,7 @@ def offline_peers(snapshot: Snapshot) -> Iterator[Finding]:
             lost = "connected routing peer" if members.offline else "routing peer"
             yield snapshot.finding(
                 ROUTERS_DOWN,
-                f"has no {lost}: networks behind this group cannot be reached.",
+                f"has no {lost}: networks behind this group alone cannot be reached.",
                 group,
                 since=max(members.offline_since, default=None),
             )

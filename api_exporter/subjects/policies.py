@@ -253,7 +253,7 @@ FAMILIES = (
         outdated_peer_counts,
         lambda counts, check: counts.get(check.id),
         needs=("policies", "groups", "peers"),
-        alert="above 0: these peers have no access",
+        alert="above 0: the policies with this check exclude these peers",
     ),
 )
 

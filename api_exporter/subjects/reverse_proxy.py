@@ -307,7 +307,7 @@ FAMILIES = (
         " revoked)",
         "reverse-proxies/proxy-tokens[].expires_at, of those not revoked",
         lambda token: None if token.revoked else timestamp(token.expires_at),
-        alert="some days before: the proxy stops at that time",
+        alert="some days before: the proxy cannot connect after that",
     ),
     PROXY_TOKEN.field(
         "netbird_api_proxy_token_last_used_timestamp_seconds",
@@ -382,7 +382,7 @@ def proxy_tokens(snapshot: Snapshot) -> Iterator[Finding]:
         ):
             yield snapshot.finding(
                 PROXY_TOKEN_SOON,
-                "expires soon: the proxy that uses this token stops then."
+                "expires soon: the proxy that uses this token cannot connect then."
                 if end > snapshot.now
                 else "has expired: the proxy that uses this token cannot connect.",
                 token,

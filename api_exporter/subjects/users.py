@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from api_exporter.attention.finding import Finder, Finding, FindingKind, Snapshot
-from api_exporter.attention.thresholds import DAY, SOON, VERY_SOON, Lifetime
+from api_exporter.attention.thresholds import DAY, HOUR, SOON, VERY_SOON, Lifetime
 from api_exporter.collectors.rows import (
     ObjectKind,
     distinct_count,
@@ -271,9 +271,9 @@ OTHER_TOKEN_SOON = FindingKind(
     "Access token",
     "access_token",
     lasts="1h",
-    summary="Access token {{ $labels.token }} of another program expires soon",
-    description="Another program used this token of the exporter's user today. It"
-    " expires soon, or has expired. The exporter does not need it.",
+    summary="Access token {{ $labels.token }} beside the exporter's expires soon",
+    description="Another program used this token of the exporter's user within a day,"
+    " or the exporter did, before it got a new one. It expires soon, or has expired.",
     own_labels=_TOKEN_LABELS,
 )
 TOKEN_NOT_WATCHED = FindingKind(
@@ -305,15 +305,20 @@ INVITE_EXPIRED = FindingKind(
 """Users and invites have no name in findings: it is personal data."""
 
 
-def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
-    """Report expiring access tokens of the exporter's own user that were used today.
+_USED_SECONDS = DAY + HOUR
+"""A token is in use for so long after its last use. A daily program may be late."""
 
-    Those of other programs are never critical: the exporter does not need them.
+
+def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
+    """Report expiring access tokens of the exporter's own user that are in use.
+
+    Others are never critical: the exporter does not need them. One of them may be the
+    exporter's former token.
     """
     days, own = snapshot.thresholds.days, own_token(snapshot.inventory)
     for token in ACCESS_TOKENS.of(snapshot.inventory) or ():
         end, used = timestamp(token.expiration_date), timestamp(token.last_used)
-        if end is None or used is None or snapshot.now - used >= DAY:
+        if end is None or used is None or snapshot.now - used >= _USED_SECONDS:
             continue
         life = Lifetime(timestamp(token.created_at), end)
         limit = days["access_token_very_soon"] * DAY
@@ -328,7 +333,10 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
         message = f"of the exporter {soon}: create a new token."
         if own is None or token.id != own.id:
             kind = OTHER_TOKEN_SOON
-            message = f"of another program {soon}: it belongs to the exporter's user."
+            message = (
+                f"beside the exporter's {soon}: another program uses it, or the"
+                " exporter used it before."
+            )
         yield snapshot.finding(kind, message, token, until=end)
 
 

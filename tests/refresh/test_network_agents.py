@@ -41,6 +41,7 @@ class Agents(AccountNetwork):
     """An exporter of the recorded server.
 
     Attributes:
+        began: the wall time at the start, by the exporter's clock.
         took: seconds that each response takes, by resource.
         requests: times of the requests by resource, except for the peers.
     """
@@ -50,6 +51,7 @@ class Agents(AccountNetwork):
         for name, reply in replies.items():
             self.replies[RESOURCE_BY_NAME[name].path] = reply
         self.replies.setdefault(CURRENT_USER, SERVICE_USER)
+        self.began = begin
         self.took: dict[str, float] = {}
         self.requests: list[tuple[float, str]] = []
         self.clock = Clock()
@@ -60,7 +62,7 @@ class Agents(AccountNetwork):
                 ("peers", "groups", "users", "agent_network"),
                 {"peers": 300.0, "agent_providers": 15 * MINUTE},
             ),
-            clocks=clocks_of(self.clock, lambda: begin + self.clock.seconds()),
+            clocks=clocks_of(self.clock, lambda: self.began + self.clock.seconds()),
             registry=self.registry,
             settings=account_settings(),
         )
@@ -140,6 +142,17 @@ class DormantTests(SynchronousTestCase):
         network.advance(2 * HOUR)
         self.assertEqual({"providers"}, set(network.since(begin)))
 
+    def test_unknown(self) -> None:
+        """The log does not report an unreadable list of providers as an empty one."""
+        book, network = logbook(self), Agents()
+        for name in ("agent_providers", *RULES.dormant_without):
+            path = RESOURCE_BY_NAME[name].path
+            network.replies[path] = UpstreamError("http_5xx", "500: no")
+        network.advance(2 * HOUR)
+        self.assertEqual("failing", network.states["agent_providers"].word(0))
+        self.assertNotIn("agent_policies", network.states)
+        self.assertNotIn("has no provider", str(book.lines()))
+
     def test_role(self) -> None:
         """Findings wait for no list that the user's new role withholds."""
         users = json.loads(recorded("recorded_agents")["api/users"])
@@ -217,6 +230,14 @@ class EndsTests(SynchronousTestCase):
         found = {one.alert for one in network.findings.found.findings}
         # Others of the day go on.
         self.assertIn("NetBirdAgentBudgetNearlyUsedUp", found)
+
+    def test_clock_set(self) -> None:
+        """After the clock was set, the same response has other current windows."""
+        network = Agents(begin=NOON - 24 * HOUR)
+        self.assertEqual("0", self.hourly(network))
+        network.began = NOON
+        network.advance(12 * MINUTE)
+        self.assertEqual("1", self.hourly(network))
 
     def test_usage(self) -> None:
         """Earlier days are requested once a day, today each time; 0 from midnight."""

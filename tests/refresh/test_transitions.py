@@ -122,7 +122,7 @@ class NextStateTests(SynchronousTestCase):
         self.story.lines.clear()
         self.story(Unread(NotRead.DORMANT))
         self.assertEqual(
-            [f"info {LOG} is not requested: the Agent Network has no provider"],
+            [f"info {LOG} is not requested: no provider of the Agent Network is known"],
             self.story.lines,
         )
 

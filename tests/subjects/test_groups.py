@@ -76,7 +76,7 @@ class GroupsTests(FindingsTestCase):
             self.tells(
                 seen(inventory, thresholds=ROUTERS),
                 f"NetBirdRouterGroupDown: Group routers has no {peers}: networks behind"
-                f" this group cannot be reached.{time}",
+                f" this group alone cannot be reached.{time}",
             )
         up = changed(down, peers=(gates[0], peer("b")))
         self.tells(seen(up, thresholds=ROUTERS))

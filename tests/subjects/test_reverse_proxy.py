@@ -27,7 +27,7 @@ class ReverseProxyExpiryTests(FindingsTestCase):
         )
         revoked = replace(token, revoked=True)
         for left, words in (
-            (14 * DAY - 1, "expires soon: {} stops then. (until 1209599)"),
+            (14 * DAY - 1, "expires soon: {} cannot connect then. (until 1209599)"),
             (0, "has expired: {} cannot connect. (since 0)"),
         ):
             line = words.format("the proxy that uses this token")

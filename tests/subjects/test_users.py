@@ -6,7 +6,7 @@ from api_exporter.netbird.records import User
 from api_exporter.netbird.resource_state import NotRead, ResourceState
 from api_exporter.subjects.users import AccessToken, UserInvite
 from api_exporter.subjects.watch import unknown_resources
-from tests.attention.looking import DAY, FindingsTestCase, at, seen
+from tests.attention.looking import DAY, HOUR, FindingsTestCase, at, seen
 from tests.inventories import inventory_of
 
 
@@ -20,7 +20,8 @@ class UsersExpiryTests(FindingsTestCase):
             (3 * DAY - 1, 0, "VerySoon", "expires very soon"),
             (1, 0, "VerySoon", "expires very soon"),
             (0, 0, "VerySoon", "has expired"),
-            (DAY, DAY, "", ""),
+            (DAY, DAY + HOUR - 1, "VerySoon", "expires very soon"),
+            (DAY, DAY + HOUR, "", ""),
         ):
             token = AccessToken(
                 id="t", name="mine", expiration_date=at(left), last_used=at(-used)
@@ -34,7 +35,10 @@ class UsersExpiryTests(FindingsTestCase):
             self.tells(inventory_of(users=(), access_tokens=tokens), alert and line)
 
     def test_other_token(self) -> None:
-        """Another program's token has words of its own, and is at most a warning."""
+        """A token beside the exporter's has its own words, and is at most a warning.
+
+        It is another program's, or the exporter's own until it was given a new one.
+        """
         own = AccessToken(
             id="o", name="own", expiration_date=at(90 * DAY), last_used=at(0)
         )
@@ -44,9 +48,9 @@ class UsersExpiryTests(FindingsTestCase):
             )
             self.tells(
                 inventory_of(users=(), access_tokens=(other, own)),
-                f"ApiExporterOtherTokenExpiresSoon: Access token theirs of another"
-                f" program {words}: it belongs to the exporter's user."
-                f" (until {left:.0f})",
+                "ApiExporterOtherTokenExpiresSoon: Access token theirs beside the"
+                f" exporter's {words}: another program uses it, or the exporter used it"
+                f" before. (until {left:.0f})",
             )
 
 

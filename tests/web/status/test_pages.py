@@ -243,7 +243,7 @@ class StatusTests(ServedTestCase):
         self.watched.bodies["api/agent-network/providers"] = b"[]"
         self.watched.start(60)
         text = self.text()
-        self.assertIn("dormant: NetBird lists no Agent Network provider.", text)
+        self.assertIn("dormant: no provider of the Agent Network is known.", text)
         self.assertEqual("dormant", self.rows("Resources")["agent_policies"][0])
         [off] = re.findall(r"off \(.*?\): ([a-z_, ]+)\.", text)
         self.assertIn("events", off.split(", "))
