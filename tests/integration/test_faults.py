@@ -4,13 +4,16 @@ import os
 import resource
 import signal
 import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import SkipTest
 
 from api_exporter.demo.server import DEMO_TOKEN
 from tests.integration.exporter import ExporterTestCase
 from tests.integration.programs import (
+    PATIENCE,
     ROOT,
     Running,
     environment,
@@ -89,6 +92,24 @@ class FaultTests(ExporterTestCase):
             if before:
                 checking.process.send_signal(signal.SIGINT)
             self.assertEqual(-number, checking.stop(number)[0], checking.said())
+
+    def test_interrupted_in_a_container(self) -> None:
+        """A signal ends a check that is process 1 of a container, too."""
+        contained = ("unshare", "--map-root-user", "--pid", "--fork", "--kill-child")
+        if subprocess.run([*contained, "true"], check=False).returncode:
+            raise SkipTest("missing privilege: process namespaces")
+        silent = socket.create_server(("127.0.0.1", 0))
+        self.addCleanup(silent.close)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        environ = self.reading(url, UPSTREAM_API_TOKEN=DEMO_TOKEN)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            command = [*contained, *self.exporter, "--check"]
+            checking = start(self, command, self.directory, environ)
+            self.addCleanup(silent.accept()[0].close)
+            pid = checking.process.pid
+            first = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+            os.kill(int(first), number)
+            self.assertEqual(128 + number, checking.process.wait(PATIENCE))
 
 
 def cpu(pid: int) -> float:
