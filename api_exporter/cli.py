@@ -107,6 +107,8 @@ class _Twistd(ServerOptions):
 
 def main() -> None:
     """Run in the foreground, without a pid file, until a signal arrives."""
+    if os.getpid() == 1:
+        signal.signal(signal.SIGTERM, _end)  # Twisted replaces it later
     options = CommandOptions()
     config = _Twistd()
     try:
