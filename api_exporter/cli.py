@@ -8,9 +8,11 @@ and --help stay quick.
 """
 
 import gc
+import os
 import signal
 import sys
 from collections.abc import Iterator
+from types import FrameType
 from typing import TYPE_CHECKING, ClassVar, NoReturn
 
 from twisted.application.service import IServiceMaker, MultiService, ServiceMaker
@@ -105,6 +107,8 @@ class _Twistd(ServerOptions):
 
 def main() -> None:
     """Run in the foreground, without a pid file, until a signal arrives."""
+    if os.getpid() == 1:
+        signal.signal(signal.SIGTERM, _end)  # Twisted replaces it later
     options = CommandOptions()
     config = _Twistd()
     try:
@@ -138,6 +142,13 @@ def main() -> None:
     runApp(config)
 
 
+def _end(number: int, _: FrameType | None) -> None:
+    """End by a signal, whose default does nothing to process 1 of a container."""
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
+    os._exit(128 + number)
+
+
 def _print(text: str) -> None:
     from api_exporter.daemon.process import standard_output  # noqa: PLC0415
 
@@ -159,6 +170,6 @@ def _report(reactor: "PosixReactorBase", options: CommandOptions) -> Deferred[No
 
     for number in (signal.SIGINT, signal.SIGTERM):  # Twisted's handler ends with 0
         is_ignored = signal.getsignal(number) is signal.SIG_IGN  # as by a shell's `&`
-        action = signal.SIG_IGN if is_ignored else signal.SIG_DFL
+        action = signal.SIG_IGN if is_ignored else _end
         reactor.callWhenRunning(signal.signal, number, action)
     return Deferred.fromCoroutine(report.run(reactor, options))

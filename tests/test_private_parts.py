@@ -35,6 +35,7 @@ ATTRIBUTES = {
     "daemon/outlets.py": ("_file",),  # of a LogFile
     "access/tls.py": ("_lib", "_context"),  # of pyOpenSSL
     "profiling/recorders.py": ("_current_frames",),  # of sys, documented
+    "cli.py": ("_exit",),  # of os, documented
 }
 """Private attributes, by the file that uses them."""
 

@@ -3,6 +3,7 @@
 There are no signals: SIGPROF would interrupt the reactor's system calls.
 """
 
+import os
 import sys
 import threading
 import time
@@ -97,12 +98,15 @@ def read_clocks() -> dict[int, int]:
     """Return the nanoseconds of CPU time of each thread, by its id in Python."""
     found = {}
     for thread in threading.enumerate():
-        if thread.native_id is None or thread.ident is None:
+        # After a fork, as of a daemon, Python's `native_id` is that of the parent.
+        is_main = thread is threading.main_thread()
+        native_id = os.getpid() if is_main else thread.native_id
+        if native_id is None or thread.ident is None:
             continue
         try:
             # The kernel's id of a thread's CPU clock. pthread_getcpuclockid would read
             # the memory of a thread that may have ended.
-            clock = ~thread.native_id << 3 | 6
+            clock = ~native_id << 3 | 6
             found[thread.ident] = time.clock_gettime_ns(clock)
         except OSError:
             continue

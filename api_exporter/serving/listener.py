@@ -79,7 +79,9 @@ def bind_addresses(host: str) -> Sequence[str]:
         return _all_addresses()
     found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     by_family = {
-        family: str(address[0]) for family, _, _, _, address in reversed(found)
+        # With the zone of a link-local address, which is missing in `place[0]`.
+        family: socket.getnameinfo(place, socket.NI_NUMERICHOST)[0]
+        for family, _, _, _, place in reversed(found)
     }
     return [by_family.get(socket.AF_INET) or by_family[socket.AF_INET6]]
 
@@ -163,10 +165,12 @@ def bind_problems(addresses: Iterable[Address | EndpointDescription]) -> Iterato
             continue
         try:
             for host in bind_addresses(address.host):
-                family = socket.AF_INET6 if ":" in host else socket.AF_INET
+                [(family, *_, place)] = socket.getaddrinfo(
+                    host, address.port, type=socket.SOCK_STREAM
+                )
                 with socket.socket(family) as probe:
                     probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                    probe.bind((host, address.port))
+                    probe.bind(place)
                     probe.listen()
         except (OSError, UnicodeError) as error:  # the latter for a host
             yield _explain(address, error)

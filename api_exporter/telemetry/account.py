@@ -128,10 +128,14 @@ class AccountTelemetry:
         return f"peers {state}, {records}, {peers.seconds:.1f} s{others}"
 
     def count_attempt(self, attempt: Attempt) -> None:
-        """Count a request; any response shows that the NetBird API is reachable."""
+        """Count a request; any response shows that the NetBird API is reachable.
+
+        That of a proxy that requires a login does not.
+        """
         if attempt.status is None and attempt.error is None:  # it was cancelled
             return
-        self.reachable = attempt.status is not None
+        is_proxy = attempt.error is not None and attempt.error.reason == "proxy_auth"
+        self.reachable = attempt.status is not None and not is_proxy
         self.recent.append(attempt)
         self._requests[_code_label(attempt.status)] += 1
         self._seconds.observe(attempt.seconds)

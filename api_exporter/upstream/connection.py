@@ -18,6 +18,7 @@ from twisted.internet.interfaces import (
     ITCPTransport,
 )
 from twisted.internet.posixbase import PosixReactorBase
+from twisted.protocols.basic import LineReceiver
 from twisted.protocols.policies import ProtocolWrapper, WrappingFactory
 from twisted.python.failure import Failure
 from zope.interface import implementer
@@ -74,9 +75,16 @@ class BoundedConnection(ProtocolWrapper):
         super().dataReceived(data)
 
     def loseConnection(self) -> None:  # noqa: N802 - Twisted's name
-        """Abort the connection. Twisted's pool also closes those that were lost."""
-        if not self._is_lost:
-            self.stopProducing()
+        """Abort the connection. Twisted's pool also closes those that were lost.
+
+        Within headers, Twisted closes it without an error if a line is too long.
+        """
+        if self._is_lost:
+            return
+        if self._in_headers and self._problem is None:
+            message = f"a header of more than {LineReceiver.MAX_LENGTH} bytes"
+            self._problem = UpstreamError("too_large", message)
+        self.stopProducing()
 
     def connectionLost(self, reason: Failure | None = None) -> None:
         self._is_lost = True

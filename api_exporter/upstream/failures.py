@@ -102,7 +102,7 @@ def raise_timeout(result: object, timeout: float) -> NoReturn:
             if isinstance(cause, ProxyTimeout):
                 message = f"{cause} within {timeout:.3g} s"
                 raise UpstreamError("proxy", message) from None
-    raise UpstreamError("timeout", f"no response within {timeout:.3g} s")
+    raise UpstreamError("timeout", f"no complete response within {timeout:.3g} s")
 
 
 def raise_upstream_error(failure: Failure) -> NoReturn:

@@ -37,14 +37,14 @@ class NotFound(Resource):
         self._metrics_path = metrics_path.strip("/")
 
     def render(self, request: Request) -> bytes:
-        path = unquote(request.path.decode("utf-8", "replace")).strip("/")
+        path = unquote(request.path.decode("utf-8", "replace"))
         listed = " ".join(f"/{path}" for path in self._paths)
-        line = f"There is no page {f'/{path}'[:60]!a}.{self._reason(path)}"
+        line = f"There is no page {path[:60]!a}.{self._reason(path.strip('/'))}"
         return error_line(request, 404, f"{line}\nThe pages are: {listed}")
 
     def _reason(self, path: str) -> str:
         if path in self._paths:
-            return f" Write /{path} without a slash at its end."
+            return f" Write /{path} without another slash."
         if path == "metrics":
             return f" METRICS_PATH is /{self._metrics_path}."
         if path in {"lookup", "lookup.json", "lookup.csv"}:

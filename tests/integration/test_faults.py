@@ -4,13 +4,16 @@ import os
 import resource
 import signal
 import socket
+import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import SkipTest
 
 from api_exporter.demo.server import DEMO_TOKEN
 from tests.integration.exporter import ExporterTestCase
 from tests.integration.programs import (
+    PATIENCE,
     ROOT,
     Running,
     environment,
@@ -89,6 +92,33 @@ class FaultTests(ExporterTestCase):
             if before:
                 checking.process.send_signal(signal.SIGINT)
             self.assertEqual(-number, checking.stop(number)[0], checking.said())
+
+    def test_interrupted_in_a_container(self) -> None:
+        """A signal ends process 1 of a container, too: a check, and a slow start."""
+        contained = ("unshare", "--map-root-user", "--pid", "--fork", "--kill-child")
+        if subprocess.run([*contained, "true"], check=False).returncode:
+            raise SkipTest("missing privilege: process namespaces")
+        pipe = self.directory / "pipe"
+        os.mkfifo(pipe)
+        for options, number in (
+            (["--check"], signal.SIGTERM),
+            (["--once"], signal.SIGINT),
+            (["--config", str(pipe)], signal.SIGTERM),
+        ):
+            silent = socket.create_server(("127.0.0.1", 0))
+            self.addCleanup(silent.close)
+            url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+            environ = self.reading(url, UPSTREAM_API_TOKEN=DEMO_TOKEN)
+            command = [*contained, *self.exporter, *options]
+            running = start(self, command, self.directory, environ)
+            if "--config" in options:
+                self.addCleanup(os.close, os.open(pipe, os.O_WRONLY))
+            else:
+                self.addCleanup(silent.accept()[0].close)
+            pid = running.process.pid
+            first = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+            os.kill(int(first), number)
+            self.assertEqual(128 + number, running.process.wait(PATIENCE), options)
 
 
 def cpu(pid: int) -> float:

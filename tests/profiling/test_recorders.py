@@ -1,5 +1,6 @@
 """Recorders of profiles in the test process."""
 
+import subprocess
 import sys
 import threading
 import time
@@ -137,6 +138,17 @@ class ClocksTests(SynchronousTestCase):
         listed = [threading.Thread(), ended, threading.current_thread()]
         self.patch(threading, "enumerate", lambda: listed)
         self.assertEqual([threading.get_ident()], [*read_clocks()])
+
+    def test_daemon(self) -> None:
+        """The main thread of a forked process, such as a daemon, has a clock."""
+        program = (
+            "import os, threading\n"
+            "from api_exporter.profiling.recorders import read_clocks\n"
+            "if child := os.fork():\n"
+            "    os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+            "os._exit(threading.get_ident() not in read_clocks())"
+        )
+        subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
 
 
 def here() -> Stack:

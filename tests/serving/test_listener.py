@@ -132,6 +132,10 @@ class InterfacesTests(SynchronousTestCase):
         self.patch(socket, "socket", no_ipv6)
         self.assertEqual(["0.0.0.0"], list(bind_addresses("")))
 
+    def test_zone(self) -> None:
+        """A link-local address keeps its zone: without it, it is no address."""
+        self.assertEqual(["fe80::1%lo"], bind_addresses("fe80::1%lo"))
+
     def test_no_name(self) -> None:
         """A host that cannot be a name is a problem like one that is unknown."""
         [problem] = bind_problems([Address("a..b", 8080)])

@@ -214,6 +214,12 @@ class AccountTelemetryTests(SynchronousTestCase):
         ):
             self.assertEqual(expected, self.value(f"upstream_{name}"), name)
 
+    def test_proxy_login(self) -> None:
+        """A proxy that requires a login does not show that the API is reachable."""
+        error = UpstreamError("proxy_auth", "407: a proxy requires a login")
+        self.states.attempt_ended(attempt(status=407, error=error))
+        self.assertIs(False, self.states.telemetry.reachable)
+
     def test_summary(self) -> None:
         """The summary is one line."""
         summary = self.states.telemetry.summary

@@ -106,6 +106,7 @@ def endless(line: bytes, head: bytes = b"") -> Talk:
 
 
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n[]"
+TOO_LONG = b"HTTP/1.1 200 OK\r\nA: " + b"x" * 20_000
 FIELD = b"A: %b\r\n" % (b"x" * 1000)
 ALERT = b"\x15\x03\x01\x00\x02\x02\x46"
 TOKEN = "nbp_c4nary"
@@ -323,6 +324,7 @@ class ConnectionTests(SynchronousTestCase):
         """Each failure has its reason, with TLS and without."""
         handshake = "the connection closed within the TLS handshake"
         long = f"more than {MAX_HEADER_BYTES} bytes of headers"
+        line = "a header of more than 16384 bytes"
         hint = b"HTTP/1.1 103 Early Hints\r\n%b\r\n" % FIELD
         for talk, certified, scheme, reason, words in (
             (closing, PLAIN, "https", "tls", handshake),
@@ -334,6 +336,8 @@ class ConnectionTests(SynchronousTestCase):
             (endless(hint), ADDRESS, "https", "too_large", long),
             (endless(hint), PLAIN, "http", "too_large", long),
             (endless(FIELD, GOOD[:17]), PLAIN, "http", "too_large", long),
+            (sends(TOO_LONG, close=False), PLAIN, "http", "too_large", line),
+            (sends(TOO_LONG, close=False), ADDRESS, "https", "too_large", line),
             (
                 endless(b"HTTP/1.1 100 Continue\r\n\r\n"),
                 PLAIN,

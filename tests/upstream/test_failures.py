@@ -37,8 +37,8 @@ class TranslateTests(SynchronousTestCase):
         wrapped = Failure(never(held))
         for result, reason, words in (
             (wrapped, "proxy", "the proxy did not answer within 3 s"),
-            (Failure(CancelledError()), "timeout", "no response within 3 s"),
-            (None, "timeout", "no response within 3 s"),
+            (Failure(CancelledError()), "timeout", "no complete response within 3 s"),
+            (None, "timeout", "no complete response within 3 s"),
         ):
             error = self.assertRaises(UpstreamError, raise_timeout, result, 3.0)
             self.assertEqual((reason, words), (error.reason, str(error)))

@@ -445,7 +445,7 @@ class ProbeTests(SynchronousTestCase):
     def test_no_answer(self) -> None:
         """Without a response the NetBird API is unreachable; the probe never fails."""
         url = "http://upstream.example"
-        silent = f"warning cannot reach the NetBird API at {url}, direct: no response"
+        silent = f"warning cannot reach the NetBird API at {url}, direct: no complete"
         for answer, line in (
             (silence, silent),
             (stall, f"info reached the NetBird API at {url}, direct"),
