@@ -271,9 +271,9 @@ OTHER_TOKEN_SOON = FindingKind(
     "Access token",
     "access_token",
     lasts="1h",
-    summary="Access token {{ $labels.token }} beside the exporter's expires soon",
-    description="Another program used this token of the exporter's user within a day,"
-    " or the exporter did, before it got a new one. It expires soon, or has expired.",
+    summary="Access token {{ $labels.token }} expires soon",
+    description="Another program used this token within a day, or the exporter did"
+    " before it got a new one. The token expires soon, or has expired.",
     own_labels=_TOKEN_LABELS,
 )
 TOKEN_NOT_WATCHED = FindingKind(
@@ -333,10 +333,8 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
         message = f"of the exporter {soon}: create a new token."
         if own is None or token.id != own.id:
             kind = OTHER_TOKEN_SOON
-            message = (
-                f"beside the exporter's {soon}: another program uses it, or the"
-                " exporter used it before."
-            )
+            users = "another program uses it, or the exporter did before"
+            message = f"{soon}: {users} it got a new one."
         yield snapshot.finding(kind, message, token, until=end)
 
 

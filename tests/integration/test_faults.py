@@ -83,6 +83,7 @@ class FaultTests(ExporterTestCase):
             (("env", "--ignore-signal=INT"), "--check", signal.SIGTERM),
         ):
             silent = socket.create_server(("127.0.0.1", 0))
+            silent.settimeout(PATIENCE)
             self.addCleanup(silent.close)
             url = f"http://127.0.0.1:{silent.getsockname()[1]}"
             environ = self.reading(url, UPSTREAM_API_TOKEN=DEMO_TOKEN)
@@ -106,19 +107,29 @@ class FaultTests(ExporterTestCase):
             (["--config", str(pipe)], signal.SIGTERM),
         ):
             silent = socket.create_server(("127.0.0.1", 0))
+            silent.settimeout(PATIENCE)
             self.addCleanup(silent.close)
             url = f"http://127.0.0.1:{silent.getsockname()[1]}"
             environ = self.reading(url, UPSTREAM_API_TOKEN=DEMO_TOKEN)
             command = [*contained, *self.exporter, *options]
             running = start(self, command, self.directory, environ)
             if "--config" in options:
-                self.addCleanup(os.close, os.open(pipe, os.O_WRONLY))
+                until(lambda: self.writes(pipe), "the configuration is read")
             else:
                 self.addCleanup(silent.accept()[0].close)
             pid = running.process.pid
             first = Path(f"/proc/{pid}/task/{pid}/children").read_text()
             os.kill(int(first), number)
             self.assertEqual(128 + number, running.process.wait(PATIENCE), options)
+
+    def writes(self, pipe: Path) -> bool:
+        """Open a pipe for writing, and leave it open, if it has a reader."""
+        try:
+            writer = os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            return False
+        self.addCleanup(os.close, writer)
+        return True
 
 
 def cpu(pid: int) -> float:

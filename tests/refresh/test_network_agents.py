@@ -151,7 +151,7 @@ class DormantTests(SynchronousTestCase):
         network.advance(2 * HOUR)
         self.assertEqual("failing", network.states["agent_providers"].word(0))
         self.assertNotIn("agent_policies", network.states)
-        self.assertNotIn("has no provider", str(book.lines()))
+        self.assertIn("no provider of the Agent Network is known", str(book.lines()))
 
     def test_role(self) -> None:
         """Findings wait for no list that the user's new role withholds."""

@@ -35,7 +35,7 @@ class UsersExpiryTests(FindingsTestCase):
             self.tells(inventory_of(users=(), access_tokens=tokens), alert and line)
 
     def test_other_token(self) -> None:
-        """A token beside the exporter's has its own words, and is at most a warning.
+        """Another token than the exporter's has its own words: at most a warning.
 
         It is another program's, or the exporter's own until it was given a new one.
         """
@@ -48,9 +48,9 @@ class UsersExpiryTests(FindingsTestCase):
             )
             self.tells(
                 inventory_of(users=(), access_tokens=(other, own)),
-                "ApiExporterOtherTokenExpiresSoon: Access token theirs beside the"
-                f" exporter's {words}: another program uses it, or the exporter used it"
-                f" before. (until {left:.0f})",
+                f"ApiExporterOtherTokenExpiresSoon: Access token theirs {words}:"
+                " another program uses it, or the exporter did before it got a new one."
+                f" (until {left:.0f})",
             )
 
 
