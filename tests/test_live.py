@@ -74,6 +74,14 @@ class OtherAccount(SimulatedNetwork):
         return (part.replace(b'"d2', b'"e2') for part in found)
 
 
+class NoProviders(SimulatedNetwork):
+    """A network whose Agent Network has no provider."""
+
+    def body(self, path: str, at: float) -> Iterator[bytes] | None:
+        is_empty = path == "/api/agent-network/providers"
+        return iter((b"[]",)) if is_empty else super().body(path, at)
+
+
 class LiveTestCase(SynchronousTestCase):
     """An exporter on a simulated machine.
 
@@ -411,6 +419,31 @@ class ReplacedTests(LiveTestCase):
         self.assertEqual([False, True], found)
         self.advance(900)
         self.assertIn(DETAIL, self.page("two"))
+
+    def test_shorter_interval(self) -> None:
+        """Three of the new, shorter intervals count for the records that are kept."""
+        self.account("one", REFRESH_INTERVALS="groups=100m")
+        self.start()
+        self.api.silent = True
+        self.account("one", REFRESH_INTERVALS="groups=10m")
+        self.reload(29 * 60)
+        self.assertIn("netbird_api_group_peers", self.page("one"))
+        self.advance(2 * 60)
+        self.assertNotIn("netbird_api_group_peers{", self.page("one"))
+
+    def test_idle(self) -> None:
+        """A list without records has a longer interval, which is not added again."""
+        self.api.networks["one"] = NoProviders(20)
+        settings = {"COLLECTORS": "peers,agent_network", "METRICS_MAX_AGE": "10m"}
+        self.account("one", REFRESH_INTERVALS="agent_providers=10m", **settings)
+        self.start()
+        self.advance(950)
+        self.api.silent = True
+        self.account("one", REFRESH_INTERVALS="agent_providers=20m", **settings)
+        self.reload(700)
+        self.assertIn("netbird_api_agent_providers{", self.page("one"))
+        self.advance(200)
+        self.assertNotIn("netbird_api_agent_providers{", self.page("one"))
 
     def test_defect(self) -> None:
         """If a bug hides former records, the account begins without them."""

@@ -121,9 +121,9 @@ class Refresher(Service):
         for name in names:
             state, expires = before._states.every[name], inf
             if state.expires < inf:
-                more = max(0.0, self._max_ages[name] - before._max_ages[name])
+                more = self._max_ages[name] - before._max_age(name, state.period)
                 expires = min(
-                    state.expires + more, now + self._max_age(name, state.period)
+                    state.expires + max(0.0, more), now + self._max_ages[name]
                 )
             is_known = name in self._pipeline.inventory.records
             state = replace(
