@@ -251,6 +251,10 @@ class Checker:
                 if key[0] == name and key[1] not in kept:
                     del self.log_states[key]
             self._sent.pop(name, None)
+            if not self._with_token_of(name):  # The budget ends with the last account.
+                for token, users in self.world.upstream.tokens.items():
+                    if name in users:
+                        self._pauses.pop(token, None)
             for log in self.world.logs:
                 if log.partition(".")[0] == name:
                     self._lines_before.pop(log, None)
