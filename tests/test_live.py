@@ -278,6 +278,19 @@ class AccountsTests(LiveTestCase):
         warnings = [one for one in self.book.lines() if one.startswith("warning")]
         self.assertEqual([f"warning {line}"] * 2, warnings)
 
+    def test_other_agents(self) -> None:
+        """A list that was empty is not late because of that in another account."""
+        self.api.networks["one"] = NoProviders(20)
+        self.api.networks["three"] = OtherAccount(20)
+        token = self.folder / "token"
+        token.write_text("one")
+        text = "UPSTREAM_API_TOKEN_FILE=token\nCOLLECTORS=peers,account,agent_network\n"
+        (self.folder / "one.conf").write_text(text)
+        self.start()
+        token.write_text("three")
+        self.advance(60)
+        self.assertIn("three api/agent-network/providers", self.api.requests)
+
     def test_come_and_go(self) -> None:
         """An account has pages and connections until its file is removed."""
         self.patch(service, "connection_limit", lambda _, accounts: 100 - accounts)

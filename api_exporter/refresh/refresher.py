@@ -148,7 +148,9 @@ class Refresher(Service):
         for name in self._states.every.keys() - self._pipeline.inventory.records.keys():
             if name != PEERS or self._states[PEERS].error is None:
                 self._states.record(name, event)
-            self._states.change(name, path=None, expires=inf, window_ends=inf)
+            self._states.change(
+                name, path=None, expires=inf, window_ends=inf, rests_until=-inf
+            )
         self._set_first()
 
     def on_token_changed(self) -> None:
