@@ -287,6 +287,35 @@ class Checker:
         """No error is left unhandled, and none is internal."""
         yield from self.world.history.errors
 
+    @promised("troubleshooting.md")
+    def failures(self) -> Problems:
+        """A refresh fails only if a name was not found, a connection was not made, or a
+        request had no good answer.
+        """
+        world = self.world
+        for account, known in self.known():
+            for name, reason, began in known.failures:
+                troubled_at = max(
+                    world.trouble.get(account, -inf),
+                    world.trouble.get("", -inf),  # the token is not valid
+                    world.weather.unreachable_at,
+                )
+                if reason == "dns":
+                    ends = (at for at in world.name_failures if at <= world.seconds())
+                    troubled_at = max(ends, default=-inf)
+                # A record may be a spoiled one, and a disk full.
+                if reason not in {"decode", "log_file"} and troubled_at < began - 0.01:
+                    yield f"{account}: {name} fails without a cause: {reason}"
+            known.failures.clear()
+
+    @promised("configuration.md")
+    def lost(self) -> Problems:
+        """Metrics stay, also over a reload, until they expire or may not be read."""
+        for account, known in self.known():
+            for name in known.lost:
+                yield f"{account}: the records of {name} are lost"
+            known.lost.clear()
+
     @promised("accounts.md")
     def removed(self) -> Problems:
         """An account that was removed sends no request."""
@@ -346,7 +375,7 @@ class Checker:
         pending = self.world.upstream.pending
         least = self.world.seconds() - SILENT_SECONDS + MAX_SENDING_SECONDS
         others = [r for r in pending if r.path != "api/peers"]
-        fresh = [r for r in others if r.at > least]
+        fresh = [r for r in others if r.began > least]
         for what, requests, of_token, of_account in (
             ("for peers", [r for r in pending if r.path == "api/peers"], SLOTS, 1),
             ("for others", fresh, SLOTS, 1),
@@ -368,7 +397,8 @@ class Checker:
             return
         rate, burst = stated
         for request, is_retry in self.requests:
-            if request.account in SHARING and not is_retry:
+            is_late = request.at - request.began > MAX_SENDING_SECONDS
+            if request.account in SHARING and not is_retry and not is_late:
                 gained = 0.9 * rate / 60.0 * (request.at - self._budget_at)
                 limit = max(1.0, burst / 2)
                 self._budget_left = min(limit, self._budget_left + gained) - 1.0
@@ -387,26 +417,30 @@ class Checker:
         for request, retry in self.requests:
             self._watched.append(request)
             pause = self._pauses.get(request.token)
-            if pause and pause.begin + 1.0 < request.at < pause.end - 1.0 and not retry:
+            if (
+                pause
+                and pause.begin + 1.0 < request.began < pause.end - 1.0
+                and not retry
+            ):
                 if request.path != "api/peers":
                     yield f"{request.path} is asked for in a pause, {pause}"
-                elif request.at - pause.peers_at < MAX_PAUSE - 1.0:
+                elif request.began - pause.peers_at < MAX_PAUSE - 1.0:
                     yield f"the peers are asked for too often in a pause, {pause}"
-                pause.peers_at = request.at
+                pause.peers_at = request.began
 
     def _note_response(self, request: Request, at: float) -> None:
         """Begin a pause at the first 429. End it at another response to a later
         request. Requests within a second of the first 429 were already running.
         """
         pause = self._pauses.get(request.token)
-        if pause is not None and request.at <= pause.begin + 1.0:
+        if pause is not None and request.began <= pause.begin + 1.0:
             return
         if request.state.startswith("429"):
             wait = request.wait or 0.0
             seconds = wait if wait >= 1.0 else MIN_PAUSE
             self._pauses[request.token] = Pause(at, at + seconds, at)
         elif pause is not None:
-            pause.end = min(pause.end, request.at)
+            pause.end = min(pause.end, request.began)
 
     @promised(FINDINGS)
     def reported(self) -> Problems:

@@ -24,6 +24,7 @@ class Request(Struct, eq=False):
 
     Attributes:
         at: the time of the request, in seconds of the clock.
+        began: the same, or when its connection began, the look-up of the name included.
         state: the state of the server that decides the response.
         wait: seconds in the response's Retry-After header, or None.
         answered_at: the time when the response was received completely, or None.
@@ -34,6 +35,7 @@ class Request(Struct, eq=False):
     path: str
     token: str
     state: str
+    began: float = 0.0
     wait: float | None = None
     answered_at: float | None = None
 
