@@ -88,6 +88,10 @@ _LINE_COUNTERS = {
     "access": b"api_exporter_access_log_lines_written_total",
 }
 
+_ANSWERS = re.compile(
+    rb"^api_exporter_upstream_requests_total\{code=\"(\w+)\"\} (\d+)", re.MULTILINE
+)
+
 _PEER_LISTS = ("/sd?port=9100", "/lookup.json")
 
 _METRICS_PATHS = {f"/metrics?account={name}" for name in NAMES}
@@ -212,6 +216,9 @@ class Checker:
         self._lines_before: dict[str, int] = {}
         self._uncounted: dict[str, int] = {}
         self._sent: Counter[str] = Counter()
+        self._answers_before: dict[tuple[str, str], tuple[int, int]] = {}
+        self._waits: dict[tuple[str, str], Request] = {}
+        self._found_at: dict[str, tuple[object, int, dict[FindingKey, float]]] = {}
         self.judge = Judge(world)
 
     def prepare(self) -> None:
@@ -221,6 +228,7 @@ class Checker:
             for memory in (
                 *(self.log_states, self._refreshes, self._watched, self._pauses),
                 *(self._lines_before, self._uncounted, self._busy_at, self._sent),
+                *(self._answers_before, self._waits, self._found_at),
             ):
                 memory.clear()
             self._networks.clear()
@@ -251,6 +259,9 @@ class Checker:
                 if key[0] == name and key[1] not in kept:
                     del self.log_states[key]
             self._sent.pop(name, None)
+            for answer in [*self._answers_before]:
+                if answer[0] == name:
+                    del self._answers_before[answer]
             for log in self.world.logs:
                 if log.partition(".")[0] == name:
                     self._lines_before.pop(log, None)
@@ -441,6 +452,52 @@ class Checker:
             self._pauses[request.token] = Pause(at, at + seconds, at)
         elif pause is not None:
             pause.end = min(pause.end, request.began)
+
+    @promised("troubleshooting.md")
+    def waits(self) -> Problems:
+        """After a 503 with Retry-After a path is requested again after that time, or an
+        interval.
+        """
+        for request, _ in self.requests:
+            key = request.account, request.path
+            before, self._waits[key] = self._waits.get(key), request
+            if before is None or before.state != "503 and a wait":
+                continue
+            known, name = self.world.known.get(request.account), PATHS.get(request.path)
+            if known is None or before.answered_at is None or name in {None, *_DELAYED}:
+                continue
+            assert name is not None
+            assert before.wait is not None
+            # These make resources due: a reload, a token, and the peers' recovery.
+            is_due = max(known.replaced_at, known.recovered_at) >= before.began
+            if name == PEERS or is_due or request.token != before.token:
+                continue
+            wait = min(before.wait, known.network.states.periods[name])
+            if request.began < before.answered_at + wait - 0.01:
+                passed = request.began - before.answered_at
+                yield f"{request.account}: {name} waits {passed:.1f} s, not {wait:.0f}"
+
+    @promised(FINDINGS)
+    def dates(self) -> Problems:
+        """A finding that stays keeps the time when it was found first, also over a
+        reload.
+        """
+        for account, known in self.world.known.items():
+            found = known.network.findings.found
+            before = self._found_at.get(account)
+            if before is not None and before[0] is found:
+                continue
+            others = known.network.inventory.former_accounts
+            dates = {finding.key: finding.found_at for finding in found.findings}
+            self._found_at[account] = found, others, dates
+            if before is None or others > before[1]:
+                continue
+            for key in dates.keys() & before[2].keys():
+                if dates[key] != before[2][key]:
+                    words = f"found at {before[2][key]:.2f}, now at {dates[key]:.2f}"
+                    yield f"{account}: {key} was {words}"
+        for account in self._found_at.keys() - self.world.known.keys():
+            del self._found_at[account]
 
     @promised(FINDINGS)
     def reported(self) -> Problems:
@@ -826,6 +883,29 @@ class Checker:
             return account not in limited
         freshness = world.known[account].network.states
         return ACCESS_LOG in freshness and freshness[ACCESS_LOG].supported is True
+
+    @promised("metrics.md", every=QUARTER)
+    def counted(self) -> Problems:
+        """Each response of the NetBird API is counted once, by its status."""
+        exporter, upstream = self.world.exporter, self.world.upstream
+        if exporter is None:
+            return
+        for account, known in self.world.known.items():
+            _, page = exporter.machine.get(f"/metrics?account={account}")
+            reader, unsure = (
+                exporter.accounts.get(account),
+                upstream.incomplete[account],
+            )
+            if reader is None or reader.network is not known.network:
+                continue  # A reload has ended meanwhile.
+            for code, count in _ANSWERS.findall(page):
+                key = account, code.decode()
+                # A request without a valid token has no account.
+                if key[1] not in {"none", "other", "401"}:
+                    more = int(count) - upstream.answered[key]
+                    least, before = self._answers_before.setdefault(key, (more, unsure))
+                    if not least <= more <= least + unsure - before:
+                        yield f"{account}: {more - least} too many answers {key[1]}"
 
     # Each hour
 

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from email.utils import formatdate
 from random import Random
@@ -51,6 +52,8 @@ class Upstream:
         limits: the rate limit of each token; a token without one is not limited.
         used: the last valid token in a request, by account.
         pending: requests without a complete response.
+        answered: the complete responses, by account and status.
+        incomplete: the other requests, by account.
     """
 
     def __init__(
@@ -69,6 +72,8 @@ class Upstream:
         self.limits: dict[str, TokenBucket] = {}
         self.used: dict[str, str] = {}
         self.pending: dict[Request, None] = {}
+        self.answered = Counter[tuple[str, str]]()
+        self.incomplete = Counter[str]()
         self._weather = weather
         self._seconds = seconds
         self._now = now
@@ -104,6 +109,10 @@ class Upstream:
 
         def on_end(whole: bool) -> None:
             self.pending.pop(request, None)
+            if whole and state != "cut":
+                self.answered[name, response.pieces[0][1][9:12].decode()] += 1
+            else:
+                self.incomplete[name] += 1
             request.answered_at = self._seconds() if whole else None
             if whole and body is not None and resource is not None:
                 made_at = None if state in SPOILING else request.at
