@@ -730,6 +730,11 @@ class Checker:
             yield f"/status.json of {account} has {total} peers, which is wrong"
         if (entry["finding_counts"] or {}) != counts:
             yield f"/status.json of {account}: {entry['finding_counts']}, not {counts}"
+        failing = {n for n, one in network.states.items() if one.error is not None}
+        shown = {name for one in entry["failures"] for name in one["resources"]}
+        if shown != failing or (failing and entry["verdict"] == "ok"):
+            words = f"{entry['verdict']}, {sorted(shown)} fail"
+            yield f"/status.json of {account}: {words}, where {sorted(failing)} do"
 
     def _metrics(self, account: str, body: bytes) -> Problems:
         network = self.world.known[account].network
