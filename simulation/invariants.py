@@ -88,6 +88,10 @@ _LINE_COUNTERS = {
     "access": b"api_exporter_access_log_lines_written_total",
 }
 
+_ANSWERS = re.compile(
+    rb"^api_exporter_upstream_requests_total\{code=\"(\w+)\"\} (\d+)", re.MULTILINE
+)
+
 _PEER_LISTS = ("/sd?port=9100", "/lookup.json")
 
 _METRICS_PATHS = {f"/metrics?account={name}" for name in NAMES}
@@ -212,6 +216,9 @@ class Checker:
         self._lines_before: dict[str, int] = {}
         self._uncounted: dict[str, int] = {}
         self._sent: Counter[str] = Counter()
+        self._answers_before: dict[tuple[str, str], tuple[int, int]] = {}
+        self._waits: dict[tuple[str, str], Request] = {}
+        self._found_at: dict[str, tuple[object, int, dict[FindingKey, float]]] = {}
         self.judge = Judge(world)
 
     def prepare(self) -> None:
@@ -221,6 +228,7 @@ class Checker:
             for memory in (
                 *(self.log_states, self._refreshes, self._watched, self._pauses),
                 *(self._lines_before, self._uncounted, self._busy_at, self._sent),
+                *(self._answers_before, self._waits, self._found_at),
             ):
                 memory.clear()
             self._networks.clear()
@@ -255,6 +263,9 @@ class Checker:
                 for token, users in self.world.upstream.tokens.items():
                     if name in users:
                         self._pauses.pop(token, None)
+            for answer in [*self._answers_before]:
+                if answer[0] == name:
+                    del self._answers_before[answer]
             for log in self.world.logs:
                 if log.partition(".")[0] == name:
                     self._lines_before.pop(log, None)
@@ -290,6 +301,35 @@ class Checker:
     def errors(self) -> Problems:
         """No error is left unhandled, and none is internal."""
         yield from self.world.history.errors
+
+    @promised("troubleshooting.md")
+    def failures(self) -> Problems:
+        """A refresh fails only if a name was not found, a connection was not made, or a
+        request had no good answer.
+        """
+        world = self.world
+        for account, known in self.known():
+            for name, reason, began in known.failures:
+                troubled_at = max(
+                    world.trouble.get(account, -inf),
+                    world.trouble.get("", -inf),  # the token is not valid
+                    world.weather.unreachable_at,
+                )
+                if reason == "dns":
+                    ends = (at for at in world.name_failures if at <= world.seconds())
+                    troubled_at = max(ends, default=-inf)
+                # A record may be a spoiled one, and a disk full.
+                if reason not in {"decode", "log_file"} and troubled_at < began - 0.01:
+                    yield f"{account}: {name} fails without a cause: {reason}"
+            known.failures.clear()
+
+    @promised("configuration.md")
+    def lost(self) -> Problems:
+        """Metrics stay, also over a reload, until they expire or may not be read."""
+        for account, known in self.known():
+            for name in known.lost:
+                yield f"{account}: the records of {name} are lost"
+            known.lost.clear()
 
     @promised("accounts.md")
     def removed(self) -> Problems:
@@ -350,7 +390,7 @@ class Checker:
         pending = self.world.upstream.pending
         least = self.world.seconds() - SILENT_SECONDS + MAX_SENDING_SECONDS
         others = [r for r in pending if r.path != "api/peers"]
-        fresh = [r for r in others if r.at > least]
+        fresh = [r for r in others if r.began > least]
         for what, requests, of_token, of_account in (
             ("for peers", [r for r in pending if r.path == "api/peers"], SLOTS, 1),
             ("for others", fresh, SLOTS, 1),
@@ -372,7 +412,8 @@ class Checker:
             return
         rate, burst = stated
         for request, is_retry in self.requests:
-            if request.account in SHARING and not is_retry:
+            is_late = request.at - request.began > MAX_SENDING_SECONDS
+            if request.account in SHARING and not is_retry and not is_late:
                 gained = 0.9 * rate / 60.0 * (request.at - self._budget_at)
                 limit = max(1.0, burst / 2)
                 self._budget_left = min(limit, self._budget_left + gained) - 1.0
@@ -391,26 +432,76 @@ class Checker:
         for request, retry in self.requests:
             self._watched.append(request)
             pause = self._pauses.get(request.token)
-            if pause and pause.begin + 1.0 < request.at < pause.end - 1.0 and not retry:
+            if (
+                pause
+                and pause.begin + 1.0 < request.began < pause.end - 1.0
+                and not retry
+            ):
                 if request.path != "api/peers":
                     yield f"{request.path} is asked for in a pause, {pause}"
-                elif request.at - pause.peers_at < MAX_PAUSE - 1.0:
+                elif request.began - pause.peers_at < MAX_PAUSE - 1.0:
                     yield f"the peers are asked for too often in a pause, {pause}"
-                pause.peers_at = request.at
+                pause.peers_at = request.began
 
     def _note_response(self, request: Request, at: float) -> None:
         """Begin a pause at the first 429. End it at another response to a later
         request. Requests within a second of the first 429 were already running.
         """
         pause = self._pauses.get(request.token)
-        if pause is not None and request.at <= pause.begin + 1.0:
+        if pause is not None and request.began <= pause.begin + 1.0:
             return
         if request.state.startswith("429"):
             wait = request.wait or 0.0
             seconds = wait if wait >= 1.0 else MIN_PAUSE
             self._pauses[request.token] = Pause(at, at + seconds, at)
         elif pause is not None:
-            pause.end = min(pause.end, request.at)
+            pause.end = min(pause.end, request.began)
+
+    @promised("troubleshooting.md")
+    def waits(self) -> Problems:
+        """After a 503 with Retry-After a path is requested again after that time, or an
+        interval.
+        """
+        for request, _ in self.requests:
+            key = request.account, request.path
+            before, self._waits[key] = self._waits.get(key), request
+            if before is None or before.state != "503 and a wait":
+                continue
+            known, name = self.world.known.get(request.account), PATHS.get(request.path)
+            if known is None or before.answered_at is None or name in {None, *_DELAYED}:
+                continue
+            assert name is not None
+            assert before.wait is not None
+            # These make resources due: a reload, a token, and the peers' recovery.
+            is_due = max(known.replaced_at, known.recovered_at) >= before.began
+            if name == PEERS or is_due or request.token != before.token:
+                continue
+            wait = min(before.wait, known.network.states.periods[name])
+            if request.began < before.answered_at + wait - 0.01:
+                passed = request.began - before.answered_at
+                yield f"{request.account}: {name} waits {passed:.1f} s, not {wait:.0f}"
+
+    @promised(FINDINGS)
+    def dates(self) -> Problems:
+        """A finding that stays keeps the time when it was found first, also over a
+        reload.
+        """
+        for account, known in self.world.known.items():
+            found = known.network.findings.found
+            before = self._found_at.get(account)
+            if before is not None and before[0] is found:
+                continue
+            others = known.network.inventory.former_accounts
+            dates = {finding.key: finding.found_at for finding in found.findings}
+            self._found_at[account] = found, others, dates
+            if before is None or others > before[1]:
+                continue
+            for key in dates.keys() & before[2].keys():
+                if dates[key] != before[2][key]:
+                    words = f"found at {before[2][key]:.2f}, now at {dates[key]:.2f}"
+                    yield f"{account}: {key} was {words}"
+        for account in self._found_at.keys() - self.world.known.keys():
+            del self._found_at[account]
 
     @promised(FINDINGS)
     def reported(self) -> Problems:
@@ -643,6 +734,11 @@ class Checker:
             yield f"/status.json of {account} has {total} peers, which is wrong"
         if (entry["finding_counts"] or {}) != counts:
             yield f"/status.json of {account}: {entry['finding_counts']}, not {counts}"
+        failing = {n for n, one in network.states.items() if one.error is not None}
+        shown = {name for one in entry["failures"] for name in one["resources"]}
+        if shown != failing or (failing and entry["verdict"] == "ok"):
+            words = f"{entry['verdict']}, {sorted(shown)} fail"
+            yield f"/status.json of {account}: {words}, where {sorted(failing)} do"
 
     def _metrics(self, account: str, body: bytes) -> Problems:
         network = self.world.known[account].network
@@ -796,6 +892,29 @@ class Checker:
             return account not in limited
         freshness = world.known[account].network.states
         return ACCESS_LOG in freshness and freshness[ACCESS_LOG].supported is True
+
+    @promised("metrics.md", every=QUARTER)
+    def counted(self) -> Problems:
+        """Each response of the NetBird API is counted once, by its status."""
+        exporter, upstream = self.world.exporter, self.world.upstream
+        if exporter is None:
+            return
+        for account, known in self.world.known.items():
+            _, page = exporter.machine.get(f"/metrics?account={account}")
+            reader, unsure = (
+                exporter.accounts.get(account),
+                upstream.incomplete[account],
+            )
+            if reader is None or reader.network is not known.network:
+                continue  # A reload has ended meanwhile.
+            for code, count in _ANSWERS.findall(page):
+                key = account, code.decode()
+                # A request without a valid token has no account.
+                if key[1] not in {"none", "other", "401"}:
+                    more = int(count) - upstream.answered[key]
+                    least, before = self._answers_before.setdefault(key, (more, unsure))
+                    if not least <= more <= least + unsure - before:
+                        yield f"{account}: {more - least} too many answers {key[1]}"
 
     # Each hour
 

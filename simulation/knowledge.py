@@ -78,6 +78,9 @@ class Knowledge:
         timeout: seconds for an attempt.
         expired_after: the age of what has expired since the last check, and its
             interval then, in seconds.
+        failures: the resource, the reason and the begin of each refresh, or first
+            attempt of it, that has failed since the last check.
+        lost: resources whose records went without a reason since the last check.
         recovered_at: the time of the peers' first success, or the first after a
             failure.
         refused_at: the time of the last 429.
@@ -104,11 +107,15 @@ class Knowledge:
         self.expired_after: dict[str, tuple[float, float]] = {}
         self.max_age = settings.metrics_max_age
         self.timeout = settings.http_timeout
+        self.failures: list[tuple[str, str, float]] = []
         self.recovered_at = inf
         self.refused_at = -inf
         self.replaced_at = -inf
         self._denied = settings.metrics_deny
         self.has_changed = True
+        self.lost: list[str] = []
+        self._read_otherwise: set[str] = set()
+        self._former_accounts = 0
         self._chance = chance
         self._seen: dict[str, ResourceState] = {}
         self._newest: list[object] = []
@@ -122,6 +129,12 @@ class Knowledge:
     def adopt(self, before: "Knowledge") -> None:
         """Take over what was read before a reload."""
         self.bodies.update(before.bodies)
+        decoders = {r.name: r.decoder for r in before.network.selection.resources}
+        self._read_otherwise = {
+            r.name
+            for r in self.network.selection.resources
+            if decoders.get(r.name) is not r.decoder
+        }
         self.read_at.update(before.read_at)
         freshness = self.network.states
         for name in before.aging_since.keys() & before.network.states:
@@ -155,6 +168,10 @@ class Knowledge:
             if standing is before:
                 continue
             self._seen[name] = standing
+            if (error := standing.error) and error is not (before and before.error):
+                is_running = before and before.ended_at == standing.ended_at
+                began = standing.began if is_running else seconds - standing.seconds
+                self.failures.append((name, error.reason, began or 0.0))
             names = (name, *_EXTRA_BODIES.get(name, ())) if name != ACCESS_LOG else ()
             if before is None or standing.ended_at != before.ended_at:
                 self.tried_at[name] = seconds
@@ -187,6 +204,7 @@ class Knowledge:
                         reading = Accepted(seconds, began, made_at)
                         self.accepted.setdefault(one, []).append(reading)
         self._forget()
+        self._former_accounts = self.network.inventory.former_accounts
 
     def _forget(self) -> None:
         """Remove the bodies of resources that the exporter has withdrawn. That includes
@@ -196,9 +214,27 @@ class Knowledge:
         for name in [*self.bodies]:
             resource = name.removesuffix("_earlier")
             if inventory.records.get(resource) is None or self._is_dropped(resource):
+                if not self._may_lose(resource):
+                    self.lost.append(resource)
                 del self.bodies[name]
                 self.accepted.pop(name, None)
                 self.read_at.pop(name, None)
+
+    def _may_lose(self, name: str) -> bool:
+        """Return whether records may go: they have expired, a user or an account was
+        replaced, the user may not read them, or they are read in another way.
+        """
+        state, inventory = self.network.states.every.get(name), self.network.inventory
+        return (
+            state is None
+            or state.withdrawn
+            or state.not_read is not None
+            or name in inventory.withheld
+            or name in RULES.own
+            or name in RULES.dormant_without
+            or name in self._read_otherwise
+            or inventory.former_accounts > self._former_accounts
+        )
 
     def _is_dropped(self, name: str) -> bool:
         """Return whether a resource is dropped because of another one. The tokens are

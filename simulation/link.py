@@ -71,7 +71,9 @@ class Link:
 
     disconnecting = False
 
-    def __init__(self, machine: "Machine", server: Server, protocol: IProtocol) -> None:
+    def __init__(
+        self, machine: "Machine", server: Server, protocol: IProtocol, began: float
+    ) -> None:
         self._machine = machine
         self._server = server
         self._protocol = protocol
@@ -81,6 +83,7 @@ class Link:
         self._response: Response | None = None
         self._pending: list[IDelayedCall] = []
         self._open = True
+        self._began: float | None = began
         machine.links[self] = None
         protocol.makeConnection(self)
 
@@ -100,6 +103,8 @@ class Link:
         # Case matters in a token.
         token = next(x for x in lines if x.lower().startswith("authorization"))
         path = target.split()[1].removeprefix("/")
+        self._machine.request_began = self._began or self._machine.seconds()
+        self._began = None
         self._response = response = self._server.respond(path, token.split()[-1])
         wait = 0.0
         for delay, piece in response.pieces:

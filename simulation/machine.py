@@ -3,25 +3,33 @@
 It has its own time, and all events have one order: nothing here is random.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from twisted.internet.address import IPv4Address
 from twisted.internet.error import ConnectionRefusedError as NobodyListens
 from twisted.internet.error import TimeoutError as NoConnection
 from twisted.internet.error import UserError
-from twisted.internet.interfaces import IDelayedCall, IHostnameResolver, IPushProducer
+from twisted.internet.interfaces import (
+    IAddress,
+    IDelayedCall,
+    IHostnameResolver,
+    IHostResolution,
+    IPushProducer,
+    IResolutionReceiver,
+)
 from twisted.internet.protocol import ClientFactory, Factory
 from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
+from zope.interface import implementer
 
 from api_exporter.ports import Compute
 from api_exporter.refresh.compute import ComputeThread
 from simulation.disk import Hangs
 from simulation.link import LATENCY, Link, Server
-from tests.memory_reactor import MemoryReactor
+from tests.memory_reactor import MemoryReactor, Resolution
 
 MAX_CALLS_AT_ONCE = 100_000
 """The limit of calls in one instant. More are an endless loop."""
@@ -156,6 +164,41 @@ class Port:
         self.factory.doStop()
 
 
+@implementer(IHostnameResolver)
+class Resolver:
+    """Looks up names in threads, which nothing can stop. Each name has one address."""
+
+    def __init__(self, machine: "Machine") -> None:
+        self._machine = machine
+
+    def resolveHostName(
+        self,
+        resolutionReceiver: IResolutionReceiver,  # noqa: N803
+        hostName: str,  # noqa: N803
+        portNumber: int = 0,  # noqa: N803
+        addressTypes: Sequence[type[IAddress]] | None = None,  # noqa: ARG002, N803
+        transportSemantics: str = "TCP",  # noqa: ARG002, N803
+    ) -> IHostResolution:
+        began, (seconds, is_found) = self._machine.seconds(), self._machine.look_up()
+        resolution = Resolution(hostName)
+        resolutionReceiver.resolutionBegan(resolution)
+
+        def end() -> None:
+            self._machine.lookups = {c for c in self._machine.lookups if c.active()}
+            self._machine.connecting_since = began
+            if is_found:
+                address = IPv4Address("TCP", "127.0.0.1", portNumber)
+                resolutionReceiver.addressResolved(address)
+            resolutionReceiver.resolutionComplete()
+            self._machine.connecting_since = None
+
+        if seconds:
+            self._machine.lookups.add(self._machine.callLater(seconds, end))
+        else:
+            end()
+        return resolution
+
+
 class Connector:
     """An attempt to connect."""
 
@@ -164,6 +207,8 @@ class Connector:
     ) -> None:
         self._machine = machine
         self._factory = factory
+        since = machine.connecting_since
+        self._began = machine.seconds() if since is None else since
         factory.doStart()
         factory.startedConnecting(self)  # type: ignore[arg-type]
         state = machine.server.connection_state()
@@ -189,7 +234,7 @@ class Connector:
     def _connect(self) -> None:
         protocol = self._factory.buildProtocol(self.getDestination())
         if protocol is not None:
-            Link(self._machine, self._machine.server, protocol)
+            Link(self._machine, self._machine.server, protocol, self._began)
 
 
 class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such method
@@ -206,6 +251,10 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         request_headers: further headers of requests for the exporter's pages.
         ports: listening ports by number.
         links: open connections.
+        lookups: the timers of names that are being looked up.
+        connecting_since: when the look-up began that ends now; None if none does.
+        request_began: when the newest request began: with its connection, if it is the
+            first one.
     """
 
     request_headers = ""
@@ -222,6 +271,10 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         self.server = server
         self.ports: dict[int, Port] = {}
         self.links: dict[Link, None] = {}
+        self.lookups: set[IDelayedCall] = set()
+        self.connecting_since: float | None = None
+        self.request_began = at
+        self.nameResolver: IHostnameResolver = Resolver(self)
         self._threads = Threads(self, work)
         self.log_threads: ThreadPool = self._threads
         self.compute_thread = OneThread(self, next_duration)
@@ -230,7 +283,11 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
     @property
     def outlived(self) -> set[IDelayedCall]:
         """Return the timers of work for which the end of the process does not wait."""
-        return self.compute_thread.pending | self._threads.hanging
+        return self.compute_thread.pending | self._threads.hanging | self.lookups
+
+    def look_up(self) -> tuple[float, bool]:
+        """Return the seconds of a look-up that begins now, and whether it succeeds."""
+        return 0.0, True
 
     def run_until(self, end: float) -> None:
         """Run all calls that are due until then, each at its time."""
@@ -254,7 +311,7 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         self,
         nameResolver: IHostnameResolver,  # noqa: ARG002, N803
     ) -> IHostnameResolver:
-        """Keep the resolver: all names are known."""
+        """Keep the simulated resolver."""
         return self.nameResolver
 
     def connectTCP(  # noqa: N802 - Twisted's name

@@ -3,6 +3,7 @@
 import gzip
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from email.utils import formatdate
 from random import Random
@@ -24,6 +25,7 @@ class Request(Struct, eq=False):
 
     Attributes:
         at: the time of the request, in seconds of the clock.
+        began: the same, or when its connection began, the look-up of the name included.
         state: the state of the server that decides the response.
         wait: seconds in the response's Retry-After header, or None.
         answered_at: the time when the response was received completely, or None.
@@ -34,6 +36,7 @@ class Request(Struct, eq=False):
     path: str
     token: str
     state: str
+    began: float = 0.0
     wait: float | None = None
     answered_at: float | None = None
 
@@ -49,6 +52,8 @@ class Upstream:
         limits: the rate limit of each token; a token without one is not limited.
         used: the last valid token in a request, by account.
         pending: requests without a complete response.
+        answered: the complete responses, by account and status.
+        incomplete: the other requests, by account.
     """
 
     def __init__(
@@ -67,6 +72,8 @@ class Upstream:
         self.limits: dict[str, TokenBucket] = {}
         self.used: dict[str, str] = {}
         self.pending: dict[Request, None] = {}
+        self.answered = Counter[tuple[str, str]]()
+        self.incomplete = Counter[str]()
         self._weather = weather
         self._seconds = seconds
         self._now = now
@@ -102,6 +109,10 @@ class Upstream:
 
         def on_end(whole: bool) -> None:
             self.pending.pop(request, None)
+            if whole and state != "cut":
+                self.answered[name, response.pieces[0][1][9:12].decode()] += 1
+            else:
+                self.incomplete[name] += 1
             request.answered_at = self._seconds() if whole else None
             if whole and body is not None and resource is not None:
                 made_at = None if state in SPOILING else request.at

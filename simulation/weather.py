@@ -1,6 +1,7 @@
 """The failures of the simulated NetBird API, by account, path and time."""
 
 from collections.abc import Callable
+from math import inf
 from random import Random
 
 from msgspec import Struct
@@ -49,6 +50,12 @@ class Weather:
         chance: decides which requests a spell affects.
         accounts: names of the accounts.
         paths: paths that may fail alone.
+
+    Attributes:
+        slow_names: the most seconds that the look-up of a name takes now; 0 if all are
+            quick and succeed.
+        unreachable_at: when a connection failed last, in seconds of the clock, or the
+            look-up of its name began that was slow or failed.
     """
 
     def __init__(
@@ -63,6 +70,8 @@ class Weather:
         self._paths = paths
         self._seconds = seconds
         self.spells: list[Spell] = []
+        self.slow_names = 0.0
+        self.unreachable_at = -inf
 
     def worsen(self, chance: Random, account: str | None = None) -> Spell:
         """Begin a spell, of one account if it is given; that lasts minutes at most."""
@@ -87,7 +96,7 @@ class Weather:
 
     def may_be_unreachable(self) -> bool:
         """Return whether connecting may fail or time out."""
-        return any(
+        return self.slow_names > 0.0 or any(
             spell.account is None
             and spell.path is None
             and {*spell.kinds} & {*UNREACHABLE}
@@ -99,6 +108,7 @@ class Weather:
             if spell.account is None and spell.path is None:
                 for kind in spell.kinds:
                     if kind in UNREACHABLE and self._chance.random() < spell.share:
+                        self.unreachable_at = self._seconds()
                         return kind
         return "open"
 

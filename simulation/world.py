@@ -8,6 +8,7 @@ from pathlib import Path
 from random import Random
 
 from api_exporter.demo.server import tokens
+from api_exporter.netbird.resources import CURRENT_USER
 from api_exporter.refresh.compute import SMALL_BYTES
 from api_exporter.service import Configuration
 from api_exporter.settings import environment
@@ -19,7 +20,7 @@ from simulation.exporter import RunningExporter
 from simulation.history import History
 from simulation.knowledge import Knowledge
 from simulation.logs import LogFile
-from simulation.machine import Machine
+from simulation.machine import THREAD_SECONDS, Machine
 from simulation.reloads import (
     AT_START,
     MISTAKE,
@@ -30,7 +31,7 @@ from simulation.reloads import (
     intervals,
 )
 from simulation.upstream import Request, Upstream
-from simulation.weather import Spell, Weather
+from simulation.weather import WELL, Spell, Weather
 from simulation.work import Administrator, Job
 from tests.parts import limiter
 
@@ -78,6 +79,9 @@ class World:
         uncertain: ids of rows and events that may be missing, because the wall clock
             was wrong or a cursor was lost.
         well_at: the end of each account's last trouble, in seconds of the clock.
+        name_failures: the ends of failed look-ups, in seconds of the clock.
+        trouble: the last request of each account without a good answer, likewise; that
+            of "" had an invalid token.
         computed_at: the end of the last long computation.
         has_ended_process: whether objects of an ended process may remain.
     """
@@ -92,6 +96,9 @@ class World:
         self.history = History(self.seconds, folder)
         self._chance = self.random("world")
         self._compute_chance = self.random("compute")
+        self._name_chance = self.random("names")
+        self.name_failures: list[float] = []
+        self.trouble: dict[str, float] = {}
         self._overtaking: Callable[[], object] | None = None
         self.computed_at = -DAY
         self.has_ended_process = self._was_killed = False
@@ -155,6 +162,10 @@ class World:
         return self._now + START
 
     def _on_request(self, request: Request) -> None:
+        assert self.exporter is not None
+        request.began = self.exporter.machine.request_began
+        if request.state != WELL or PATHS.get(request.path) in {None, CURRENT_USER}:
+            self.trouble[request.account] = self._now
         self.unchecked.append(request)
         self.history.note(
             "request", f"{request.account} {request.path} {request.state}"
@@ -246,6 +257,7 @@ class World:
             ("clock", 8 * HOUR, self._jump_clock),
             ("disk", 8 * HOUR, self._fill_disk),
             ("hang", 6 * HOUR, self._hang_disk),
+            ("names", 6 * HOUR, self._slow_down_names),
             ("reload", 3 * HOUR, self._change_settings),
             ("rotation", 6 * HOUR, self._rotate),
             ("file", 8 * HOUR, self._lose_file),
@@ -380,11 +392,26 @@ class World:
         """Let writes hang for a while, mostly with reloads meanwhile."""
         self.disk.hang_share = self._chance.choice((0.1, 0.5, 1.0))
         seconds = self._chance.expovariate(1 / (10 * MINUTE))
+        self._plan_reloads(seconds)
+        self.plan(seconds, self._heal_disk)
+        return f"{self.disk.hang_share} for {seconds:.0f} s"
+
+    def _plan_reloads(self, seconds: float) -> None:
         for _ in range(self._chance.randint(0, 3)):
             at = self._chance.uniform(0.0, seconds)
             self.plan(at, lambda: self.history.note("reload", self._change_settings()))
-        self.plan(seconds, self._heal_disk)
-        return f"{self.disk.hang_share} for {seconds:.0f} s"
+
+    def _slow_down_names(self) -> str:
+        """Let look-ups of names take long, or fail, mostly with reloads meanwhile."""
+        self.weather.slow_names = self._chance.choice((2.0, 10.0, 60.0))
+        seconds = self._chance.expovariate(1 / (10 * MINUTE))
+        self._plan_reloads(seconds)
+        self._disturb(*NAMES, until=self._now + seconds + self.weather.slow_names)
+        self.plan(seconds, self._speed_up_names)
+        return f"up to {self.weather.slow_names:.0f} s for {seconds:.0f} s"
+
+    def _speed_up_names(self) -> None:
+        self.weather.slow_names = 0.0
 
     def _heal_disk(self) -> None:
         self.disk.hang_share = 0.0
@@ -549,7 +576,21 @@ class World:
                 self._disturb(name)
 
     def _machine(self) -> Machine:
-        return Machine(self._now, self.upstream, self.disk.run, self._computing)
+        machine = Machine(self._now, self.upstream, self.disk.run, self._computing)
+        vars(machine)["look_up"] = self._look_up
+        return machine
+
+    def _look_up(self) -> tuple[float, bool]:
+        """See `Machine.look_up`."""
+        chance = self._name_chance
+        if not self.weather.slow_names:
+            return THREAD_SECONDS, True
+        self.weather.unreachable_at = self._now
+        seconds = chance.uniform(0.0, self.weather.slow_names)
+        is_found = chance.random() < 0.8
+        if not is_found:
+            self.name_failures.append(self._now + seconds)
+        return seconds, is_found
 
     def _configured(self, _machine: Machine) -> Configuration:
         return Configuration(self._settings(), None, None)
