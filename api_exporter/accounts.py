@@ -77,9 +77,9 @@ class AccountSet(MultiService):
         name, registry = settings.name, CollectorRegistry()
         logs: Mapping[str, Log] = {}
         if shared.log_threads and settings.has_logs:
-            periods = shared.plans[name].selection.periods
+            intervals = shared.plans[name].selection.intervals
             log = log_of(name, account_log)
-            logs = self._logs.logs(settings, registry, log, periods)
+            logs = self._logs.logs(settings, registry, log, intervals)
         return Account(
             settings,
             self._reactor,

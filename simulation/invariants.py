@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.attention.finding import FindingKey
-from api_exporter.netbird.resource_state import MIN_MAX_AGE, OVERDUE_PERIODS
+from api_exporter.netbird.resource_state import MIN_MAX_AGE, OVERDUE_INTERVALS
 from api_exporter.netbird.resources import ACCESS_LOG, PEERS, PROBE_PATH
 from api_exporter.refresh.budget import GROWTH, MAX_PAUSE, MIN_PAUSE, MIN_RATE, SLOTS
 from api_exporter.refresh.network import AccountNetwork
@@ -121,7 +121,7 @@ connection ends without a response, and the request is sent again over a new one
 BUDGET_SECONDS = 6 * HOUR
 """Seconds after which the estimate of a budget is large enough for all requests."""
 
-OUTAGE_PERIOD = 15.0
+OUTAGE_INTERVAL = 15.0
 """Seconds between two requests for the peers, at least, in a long outage."""
 
 MAX_RETRIES = 7
@@ -476,7 +476,7 @@ class Checker:
             is_due = max(known.replaced_at, known.recovered_at) >= before.began
             if name == PEERS or is_due or request.token != before.token:
                 continue
-            wait = min(before.wait, known.network.states.periods[name])
+            wait = min(before.wait, known.network.states.intervals[name])
             if request.began < before.answered_at + wait - 0.01:
                 passed = request.began - before.answered_at
                 yield f"{request.account}: {name} waits {passed:.1f} s, not {wait:.0f}"
@@ -527,11 +527,11 @@ class Checker:
                     late = now - self.world.computed_at > MAX_IDLE_SECONDS
                     if late and now - known.aging_since[name] > max_age + 1.0:
                         yield f"{account}: {name} is {now - at:.0f} s old"
-            for name, (age, period) in known.expired_after.items():
+            for name, (age, interval) in known.expired_after.items():
                 least = known.max_age or MIN_MAX_AGE
                 # The interval of the peers may have been shorter when they were read.
                 if name in freshness and name != PEERS:
-                    least = max(least, OVERDUE_PERIODS * period)
+                    least = max(least, OVERDUE_INTERVALS * interval)
                 if age < least - 1.0:
                     yield f"{account}: {name} has expired after {age:.0f} s"
             known.expired_after.clear()
@@ -553,9 +553,9 @@ class Checker:
                 continue
             freshness = known.network.states
             for name, standing in freshness.items():
-                wait = max(15.0, 1.1 * freshness[PEERS].period) + known.timeout
+                wait = max(15.0, 1.1 * freshness[PEERS].interval) + known.timeout
                 if name != PEERS:  # It waits for the peers, then for a slot.
-                    wait += 2.2 * standing.period + 30.0
+                    wait += 2.2 * standing.interval + 30.0
                 # A body that cannot be decoded may be a spoiled one.
                 fails = standing.error is not None and standing.error.reason != "decode"
                 if standing.error is not None and standing.error.reason == "log_file":
@@ -612,14 +612,14 @@ class Checker:
                 requested = name not in _DELAYED and standing.supported is not False
                 if known.network.is_held_back(RESOURCE_BY_NAME[name]):
                     requested = False  # too many paths were refused
-                wait = standing.period
+                wait = standing.interval
                 if not standing.records:
-                    wait *= RESOURCE_BY_NAME[name].idle_periods
+                    wait *= RESOURCE_BY_NAME[name].idle_intervals
                 if (error := standing.error) is not None and not error.retry_after:
                     failures = min(standing.failures, 16)
                     backoff = max(standing.seconds, FIRST_WAIT * 2.0**failures)
                     wait = min(wait, backoff)
-                # A reload may change the period.
+                # A reload may change the interval.
                 tried = max(known.tried_at.get(name, now), known.replaced_at)
                 due = tried + 1.1 * wait
                 if requested and min(idle, now - due) > MAX_IDLE_SECONDS:
@@ -823,7 +823,7 @@ class Checker:
             freshness = world.known[account].network.states
             lag = 3 * HOUR  # The access log is read after all other resources.
             if kind == "events":
-                lag = SETTLED_SECONDS + 2.2 * freshness[kind].period
+                lag = SETTLED_SECONDS + 2.2 * freshness[kind].interval
                 if freshness[kind].supported is False:  # It is requested each hour.
                     lag += 1.1 * HOUR
             settled = now - max(world.well_at[account], world.disturbed_at) > lag
@@ -927,7 +927,7 @@ class Checker:
             freshness = known.network.states
             refreshes = sum(
                 MAX_RETRIES
-                + HOUR / (OUTAGE_PERIOD if name == PEERS else standing.period)
+                + HOUR / (OUTAGE_INTERVAL if name == PEERS else standing.interval)
                 for name, standing in freshness.items()
             )
             if self._sent[account] > MAX_ATTEMPTS * refreshes:

@@ -187,7 +187,7 @@ class Knowledge:
             has_expired = standing.withdrawn and before and not before.withdrawn
             if has_expired and name in self.read_at:
                 age = seconds - self.read_at[name]
-                self.expired_after[name] = age, standing.period
+                self.expired_after[name] = age, standing.interval
             if standing.last_success not in {None, before and before.last_success}:
                 self.read_at[name] = self.aging_since[name] = seconds
                 if name == PEERS and (
@@ -269,10 +269,10 @@ class Knowledge:
 
     def max_age_of(self, name: str) -> float:
         """Return seconds for which a resource may be published without a refresh."""
-        period = self.network.states[name].period
+        interval = self.network.states[name].interval
         if self.max_age is None:
-            return max(300.0, 3 * period)
-        return max(self.max_age, 1.5 * max(period, 30.0))
+            return max(300.0, 3 * interval)
+        return max(self.max_age, 1.5 * max(interval, 30.0))
 
     def is_read_since(self, at: float) -> bool:
         """Return whether all resources that depend on the time were read since `at`."""
@@ -329,7 +329,7 @@ class Knowledge:
             detail=inventory.detail,
             asked_of={name: asked for name, (_, asked) in self.bodies.items()},
             now=inventory.now,
-            consumption_interval=inventory.periods.get("agent_consumption", 600.0),
+            consumption_interval=inventory.intervals.get("agent_consumption", 600.0),
         )
         for collector in self.network.selection.collectors:
             page, expected = pages[collector.name], Samples()
@@ -384,7 +384,7 @@ class Knowledge:
             personal=known_.personal,
             detail=known_.detail,
             now=known_.now,
-            periods=known_.periods,
+            intervals=known_.intervals,
         )
         for resource in self.network.selection.resources:
             if resource.name in self.bodies:

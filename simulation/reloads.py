@@ -38,9 +38,9 @@ MISTAKE = "HTTP_TIMEOUT=soon\n"
 
 def intervals(factor: int) -> str:
     """Return the intervals of all resources, `factor` times as long as usual."""
-    periods = {r.name: factor * r.period for r in RESOURCES if factor > 1}
-    periods["events"] = 60.0 * factor
-    return ",".join(f"{name}={period:g}s" for name, period in periods.items())
+    intervals = {r.name: factor * r.interval for r in RESOURCES if factor > 1}
+    intervals["events"] = 60.0 * factor
+    return ",".join(f"{name}={interval:g}s" for name, interval in intervals.items())
 
 
 class AccountFiles:

@@ -151,7 +151,7 @@ def _families(collector: Collector, *, personal: bool) -> dict[Metric, list[str]
 
 
 PEERS_READ = ResourceState(
-    period=30,
+    interval=30,
     ended_at=1,
     seconds=1,
     last_success=1,
@@ -232,9 +232,9 @@ def configuration() -> str:
 def _intervals() -> Iterator[tuple[str, str]]:
     names: dict[float, list[str]] = {}
     for resource in RESOURCE_BY_NAME.values():
-        names.setdefault(resource.period, []).append(resource.name)
-    for period in sorted(names):
-        yield f"{period:.0f}", code(*names[period])
+        names.setdefault(resource.interval, []).append(resource.name)
+    for interval in sorted(names):
+        yield f"{interval:.0f}", code(*names[interval])
 
 
 def _setting(setting: Setting) -> tuple[str, ...]:

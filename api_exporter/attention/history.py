@@ -40,11 +40,11 @@ class History:
     """The samples of a network.
 
     Args:
-        period: seconds between two refreshes of the peers.
+        interval: seconds between two refreshes of the peers.
     """
 
-    def __init__(self, *, period: float) -> None:
-        self.step = max(MIN_STEP, period)
+    def __init__(self, *, interval: float) -> None:
+        self.step = max(MIN_STEP, interval)
         self._newest = 0
         self._numbers = _UNREAD * ceil(HISTORY_SECONDS / self.step)
 

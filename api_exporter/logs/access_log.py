@@ -33,23 +33,23 @@ class AccessLog(Journal):
     """The access log of an account, whose requests it chooses.
 
     Attributes:
-        period: seconds between two requests during a backlog.
+        interval: seconds between two requests during a backlog.
     """
 
     telemetry: AccessLogTelemetry
-    period: float
+    interval: float
     clock: IReactorTime
 
     _requested_at = _started_at = float("-inf")
     _page_count = 0
 
     @property
-    def interval(self) -> float:
+    def min_interval(self) -> float:
         return BUSY_CYCLE if self._page_count > BUSY_PAGES else REQUEST_INTERVAL
 
     def is_due(self) -> bool:
         now = self.clock.seconds()
-        is_due = now - self._requested_at >= REQUEST_INTERVAL - self.period
+        is_due = now - self._requested_at >= REQUEST_INTERVAL - self.interval
         if self._page_count > BUSY_PAGES:
             is_due = is_due and now - self._started_at >= BUSY_CYCLE
         return self.is_behind or is_due

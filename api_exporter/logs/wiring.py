@@ -51,7 +51,7 @@ class LogFactory:
         settings: AccountSettings,
         registry: CollectorRegistry,
         log: Logger,
-        periods: Mapping[str, float],
+        intervals: Mapping[str, float],
     ) -> dict[str, Log]:
         """Return the logs of an account, by the resource that they request."""
         logs: dict[str, Log] = {}
@@ -76,7 +76,7 @@ class LogFactory:
             logs[ACCESS_LOG] = AccessLog(
                 sink=sink,
                 telemetry=rows,
-                period=periods[ACCESS_LOG],
+                interval=intervals[ACCESS_LOG],
                 clock=self.reactor,
                 account=settings.name,
                 personal=settings.expose_personal_data,

@@ -63,7 +63,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
         records: those of each known resource: see `Resource.of`.
         personal: the kinds of personal data that may be published.
         now: the time of publication in seconds since the epoch. Windows and days end.
-        periods: seconds between refreshes, by resource.
+        intervals: seconds between refreshes, by resource.
         versions: an object for each resource. It is new whenever the resource's records
             are replaced.
         readings: the newest good reading of each resource, unchanged records or not.
@@ -78,7 +78,7 @@ class Inventory(Struct, frozen=True, kw_only=True, dict=True):
     personal: frozenset[str] = frozenset()
     detail: frozenset[str] | None = None
     now: float = 0.0
-    periods: Mapping[str, float] = MappingProxyType({})
+    intervals: Mapping[str, float] = MappingProxyType({})
     versions: Mapping[str, object] = MappingProxyType({})
     readings: Mapping[str, Reading] = MappingProxyType({})
     account_ids: frozenset[str] = frozenset()

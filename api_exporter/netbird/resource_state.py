@@ -11,15 +11,15 @@ from api_exporter.netbird.record_cache import KnownRecords
 from api_exporter.netbird.unknown import NOTHING_UNKNOWN, Unknown
 from api_exporter.ports import UpstreamError
 
-OVERDUE_PERIODS = 1.5
+OVERDUE_INTERVALS = 1.5
 """Intervals after which the next refresh is overdue, even with the jitter."""
 
-UNRELIABLE_PERIODS = 2.0
+UNRELIABLE_INTERVALS = 2.0
 """Intervals after which records are too old for readiness. One slow refresh does not
 fail a probe; a second missing refresh does.
 """
 
-CONTENDED_PERIOD = 30.0
+CONTENDED_INTERVAL = 30.0
 """Minimum seconds between two requests for the peers while the request budget is scarce
 and other resources are overdue."""
 
@@ -27,16 +27,16 @@ MIN_MAX_AGE = 300.0
 """Default minimum of METRICS_MAX_AGE in seconds."""
 
 
-def max_age(period: float, setting: float | None = None) -> float:
+def max_age(interval: float, setting: float | None = None) -> float:
     """Return the seconds after which metrics expire without a successful refresh.
 
     Args:
-        period: seconds between refreshes. Metrics never expire before the next refresh
-            is overdue; a scarce request budget makes short intervals longer.
+        interval: seconds between refreshes. Metrics never expire before the next
+            refresh is overdue; a scarce request budget makes short intervals longer.
     """
     if setting is not None:
-        return max(setting, OVERDUE_PERIODS * max(period, CONTENDED_PERIOD))
-    return max(MIN_MAX_AGE, 3 * period)
+        return max(setting, OVERDUE_INTERVALS * max(interval, CONTENDED_INTERVAL))
+    return max(MIN_MAX_AGE, 3 * interval)
 
 
 class NotRead(Enum):
@@ -96,8 +96,8 @@ class ResourceState(Struct, frozen=True, gc=False, kw_only=True):
             of the schedule for one that is due then.
         began: when the running refresh began; None while none runs.
         is_silent: True if the running refresh has no response header yet.
-        backoff: seconds to wait after the newest failure, at most the period; 0 after a
-            good answer.
+        backoff: seconds to wait after the newest failure, at most the interval; 0 after
+            a good answer.
         is_absent: True if the newest answer was that the upstream lacks the path.
         rests_until: the earliest next refresh, because this one was costly.
         early_at: when the newest refresh that findings were waiting for began.
@@ -105,7 +105,7 @@ class ResourceState(Struct, frozen=True, gc=False, kw_only=True):
         window_ends: when a time window or a day ends, so that the metrics change.
         body: None before the first good body, and after it was forgotten.
 
-        period: seconds between two refreshes, which a costly resource lengthens.
+        interval: seconds between two refreshes, which a costly resource lengthens.
         ended_at: when the newest refresh ended; None before the first.
         seconds: the duration of the newest refresh: fetch, decode and render.
         error: why the newest refresh or a later request failed; None if none failed.
@@ -135,7 +135,7 @@ class ResourceState(Struct, frozen=True, gc=False, kw_only=True):
     window_ends: float = inf
     body: LastBody | None = None
 
-    period: float
+    interval: float
     ended_at: float | None = None
     seconds: float = 0.0
     error: UpstreamError | None = None
@@ -191,5 +191,5 @@ class ResourceState(Struct, frozen=True, gc=False, kw_only=True):
             return "restricted"
         if self.last_success is None:
             return "starting"
-        late = now - self.last_success > OVERDUE_PERIODS * self.period
+        late = now - self.last_success > OVERDUE_INTERVALS * self.interval
         return "late" if late else "fresh"

@@ -48,14 +48,14 @@ class Resource(Struct, Generic[R], frozen=True):
     """A path of the NetBird API, and the meaning of its responses: records of type R.
 
     Attributes:
-        period: seconds between refreshes, unless the settings change them.
+        interval: seconds between refreshes, unless the settings change them.
         absence: the message of a refusal that means that the server lacks the path. An
             old server answers JSON 404: it takes the last segment for an object's id.
         query: returns the text behind the path, given the inventory and the time.
         ends: returns when the meaning of its records changes by time alone; None if
             that does not happen.
         cost: the minimum time to the next request, in durations of the response.
-        idle_periods: periods between two requests while the resource has no record.
+        idle_intervals: intervals between two requests while the resource has no record.
         depends_on: resources without any record of which this one has none.
         dormant_without: a resource without any record of which this one is not needed.
         permission: the permission module, if the resource may be withheld. Without the
@@ -70,12 +70,12 @@ class Resource(Struct, Generic[R], frozen=True):
     name: str
     path: str
     decoder: BodyDecoder[R]
-    period: float = 10 * MINUTE
+    interval: float = 10 * MINUTE
     absence: str = ""
     query: Callable[[Inventory, float], str] = lambda *_: ""
     ends: Callable[[Inventory, float], float | None] | None = None
     cost: float = 0.0
-    idle_periods: float = 1.0
+    idle_intervals: float = 1.0
     depends_on: tuple[str, ...] = ()
     dormant_without: str | None = None
     permission: str | None = None
@@ -131,11 +131,11 @@ class Resource(Struct, Generic[R], frozen=True):
         return self.path.replace(_USER_PLACEHOLDER, quote(user, safe=""))
 
     def min_interval(
-        self, record_count: int, period: float, seconds: float = 0.0
+        self, record_count: int, interval: float, seconds: float = 0.0
     ) -> float:
         """Return the minimum seconds to the next request, given how long this took."""
-        periods = 1.0 if record_count else self.idle_periods
-        return max(self.cost * seconds, periods * period)
+        intervals = 1.0 if record_count else self.idle_intervals
+        return max(self.cost * seconds, intervals * interval)
 
     def has_no_records(self, inventory: Inventory) -> bool:
         """Return whether the resource is known to have no records."""

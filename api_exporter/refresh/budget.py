@@ -21,7 +21,7 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from api_exporter.netbird.resource_state import CONTENDED_PERIOD
+from api_exporter.netbird.resource_state import CONTENDED_INTERVAL
 from api_exporter.ports import Attempt, Clock, DelayedCall
 
 NEVER = float("inf")
@@ -71,13 +71,13 @@ class Candidate(Struct, frozen=True):
     """A request that an account may send from a time on.
 
     Attributes:
-        period: the interval of its resource, in seconds; 0 without one.
+        interval: the interval of its resource, in seconds; 0 without one.
         lead: the intervals by which it counts as later than it is.
     """
 
     name: str
     due: float
-    period: float
+    interval: float
     peers: bool = False
     lead: float = 0.0
 
@@ -86,9 +86,10 @@ class Candidate(Struct, frozen=True):
 
         Peers count as later, and some requests come before or after all others.
         """
-        lead, weight = self.lead, 1.0 / (self.period or 1.0)
+        lead, weight = self.lead, 1.0 / (self.interval or 1.0)
         if self.peers:
-            lead, weight = PEERS_LEAD, PEERS_WEIGHT / max(self.period, CONTENDED_PERIOD)
+            lead = PEERS_LEAD
+            weight = PEERS_WEIGHT / max(self.interval, CONTENDED_INTERVAL)
         return lead + weight * (now - self.due)
 
 

@@ -87,7 +87,7 @@ class AccountNetwork(MultiService):
         self._unknown_log = UnknownLog(self._log)
         collectors = [collector.name for collector in self.selection.collectors]
         self.pages = Pages(collectors)
-        self.states = States(self.selection.periods, self._log_line)
+        self.states = States(self.selection.intervals, self._log_line)
         self.telemetry = AccountTelemetry(
             registry=registry,
             states=self.states,
@@ -96,7 +96,7 @@ class AccountNetwork(MultiService):
             collectors=collectors,
             budget=lambda: plan.budget.per_minute,
         )
-        self.history = History(period=self.selection.periods[PEERS])
+        self.history = History(interval=self.selection.intervals[PEERS])
         self.findings = KeptFindings(started_at=clocks.now())
         self.thresholds = thresholds or default_thresholds()
         self._important, self._certificates = settings.important_groups, certificates
@@ -138,7 +138,7 @@ class AccountNetwork(MultiService):
                 rules=RULES,
                 personal=settings.expose_personal_data,
                 detail=settings.peer_detail,
-                periods=MappingProxyType(self.selection.periods),
+                intervals=MappingProxyType(self.selection.intervals),
             ),
             fetch=fetch,
             pages=self.pages,
@@ -164,7 +164,7 @@ class AccountNetwork(MultiService):
             before.inventory,
             personal=self.inventory.personal,
             detail=self.inventory.detail,
-            periods=self.inventory.periods,
+            intervals=self.inventory.intervals,
             former_accounts=0,
         )
         for name in inventory.versions.keys() - names:
@@ -184,7 +184,7 @@ class AccountNetwork(MultiService):
 
     def _on_other_account(self) -> None:
         self._log.warn("the token is of another account: all records are removed")
-        self.history = History(period=self.history.step)
+        self.history = History(interval=self.history.step)
         self.findings = KeptFindings(started_at=self._now())
         self.refresher.begin_again()
 
@@ -209,7 +209,7 @@ class AccountNetwork(MultiService):
 
     @property
     def requests_per_minute(self) -> float:
-        return sum(60.0 / period for period in self._requested().values())
+        return sum(60.0 / interval for interval in self._requested().values())
 
     @property
     def request_limit(self) -> float | None:
@@ -223,9 +223,9 @@ class AccountNetwork(MultiService):
     def _requested(self) -> dict[str, float]:
         # A list that is not known yet may have records.
         counts = {name: len(known) for name, known in self.inventory.records.items()}
-        periods = self.selection.periods
+        intervals = self.selection.intervals
         return {
-            one.name: one.min_interval(counts.get(one.name, 1), periods[one.name])
+            one.name: one.min_interval(counts.get(one.name, 1), intervals[one.name])
             for one in self.selection.resources
             if self.pipeline.request_path(one) is not None
         }

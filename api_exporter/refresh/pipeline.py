@@ -74,7 +74,7 @@ class Log(Service):
     """A log that an account writes: it requests one resource; see `logs`."""
 
     @property
-    def interval(self) -> float:
+    def min_interval(self) -> float:
         """The minimum seconds between two requests while nothing more waits."""
         return 0.0
 
@@ -176,9 +176,10 @@ class Pipeline:
         """Return whether a resource is due for its log, if it has one."""
         return name not in self._logs or self._logs[name].is_due()
 
-    def interval(self, name: str, period: float) -> float:
+    def next_interval(self, name: str, interval: float) -> float:
         """Return the seconds until the next refresh, which a log may delay."""
-        return max(period, self._logs[name].interval) if name in self._logs else period
+        least = self._logs[name].min_interval if name in self._logs else 0.0
+        return max(interval, least)
 
     async def read(
         self, resource: Resource[Any], path: str, max_seconds: float

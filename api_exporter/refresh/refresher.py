@@ -14,7 +14,7 @@ from twisted.python.failure import Failure
 
 from api_exporter.clocks import Clocks, log_of
 from api_exporter.netbird.resource_state import (
-    OVERDUE_PERIODS,
+    OVERDUE_INTERVALS,
     LastBody,
     NotRead,
     max_age,
@@ -78,8 +78,8 @@ class Refresher(Service):
         self._resources = {r.name: r for r in plan.selection.resources}
         self._states = states
         self._max_ages = {
-            name: max_age(period, metrics_max_age)
-            for name, period in states.periods.items()
+            name: max_age(interval, metrics_max_age)
+            for name, interval in states.intervals.items()
         }
         self._pipeline = pipeline
         self._budget = plan.budget
@@ -121,14 +121,14 @@ class Refresher(Service):
         for name in names:
             state, expires = before._states.every[name], inf
             if state.expires < inf:
-                more = self._max_ages[name] - before._max_age(name, state.period)
+                more = self._max_ages[name] - before._max_age(name, state.interval)
                 expires = min(
                     state.expires + max(0.0, more), now + self._max_ages[name]
                 )
             is_known = name in self._pipeline.inventory.records
             state = replace(
                 state,
-                period=self._states.periods[name],
+                interval=self._states.intervals[name],
                 expires=expires,
                 body=state.body if is_known else None,
                 refreshes=0,
@@ -193,7 +193,7 @@ class Refresher(Service):
             self._former = None
 
     def _max_age(self, name: str, interval: float) -> float:
-        return max(self._max_ages[name], OVERDUE_PERIODS * interval)
+        return max(self._max_ages[name], OVERDUE_INTERVALS * interval)
 
     def stopService(self) -> Deferred[list[tuple[bool, None]]]:
         if self.running:
@@ -297,7 +297,7 @@ class Refresher(Service):
         try:
             try:
                 peers_fail = name != PEERS and self._states[PEERS].error is not None
-                seconds = self._max_age(name, self._states.every[name].period)
+                seconds = self._max_age(name, self._states.every[name].interval)
                 self._states.record(name, Expired(seconds, peers_fail))
             finally:
                 await self._pipeline.withdraw(name)
@@ -380,9 +380,9 @@ class Refresher(Service):
         else:
             now = self._clock.seconds()
             delay = self._delay(resource, begin, body.records)
-            period = self._pipeline.interval(name, delay)
-            expires = now + self._max_age(name, period)
-            self._states.change(name, expires=expires, period=period)
+            interval = self._pipeline.next_interval(name, delay)
+            expires = now + self._max_age(name, interval)
+            self._states.change(name, expires=expires, interval=interval)
             self._record_success(name, body, now - begin)
             self._schedule.refreshed(name, now)
             self._set_window_end(resource)
@@ -412,11 +412,11 @@ class Refresher(Service):
     def _delay(self, resource: Resource[Any], begin: float, records: int) -> float:
         """Delay the next request by this one's cost; return the seconds until it."""
         name, seconds = resource.name, self._clock.seconds() - begin
-        usual = self._states.periods[name]
-        period = resource.min_interval(records, usual, seconds)
-        if period > usual:
-            self._states.change(name, rests_until=begin + period)
-        return period
+        usual = self._states.intervals[name]
+        interval = resource.min_interval(records, usual, seconds)
+        if interval > usual:
+            self._states.change(name, rests_until=begin + interval)
+        return interval
 
     def _set_window_end(self, resource: Resource[Any]) -> None:
         now = self._now()

@@ -35,8 +35,8 @@ class RequestPlan(Struct, frozen=True):
 
     def is_like(self, other: "RequestPlan") -> bool:
         """Return whether an account may exchange the two while it runs."""
-        same_periods = self.selection.periods == other.selection.periods
-        return self.budget is other.budget and same_periods
+        same_intervals = self.selection.intervals == other.selection.intervals
+        return self.budget is other.budget and same_intervals
 
 
 def request_plans(
@@ -71,16 +71,16 @@ def _plans(
     }
     if limit is None:
         for name, selected in selections.items():
-            warning = describe_short_intervals(selected.periods)
+            warning = describe_short_intervals(selected.intervals)
             yield name, RequestPlan(budget, selected, "", warning)
         return
     fitting = fit_intervals(
-        [selected.periods for selected in selections.values()], limit
+        [selected.intervals for selected in selections.values()], limit
     )
-    for (name, selected), periods in zip(selections.items(), fitting, strict=True):
-        note = describe_fitted(selected.periods, periods, limit)
-        requests_warning = describe_access_log(selected.periods, periods, limit)
-        fitted = replace(selected, periods=periods)
+    for (name, selected), intervals in zip(selections.items(), fitting, strict=True):
+        note = describe_fitted(selected.intervals, intervals, limit)
+        requests_warning = describe_access_log(selected.intervals, intervals, limit)
+        fitted = replace(selected, intervals=intervals)
         yield name, RequestPlan(budget, fitted, note, requests_warning)
 
 
@@ -101,9 +101,9 @@ def per_minute(accounts: Iterable[Mapping[str, float]]) -> float:
     the limit.
     """
     return sum(
-        60.0 / period
-        for periods in accounts
-        for name, period in periods.items()
+        60.0 / interval
+        for intervals in accounts
+        for name, interval in intervals.items()
         if name not in RULES.dormant_without
     )
 
@@ -122,42 +122,43 @@ def fit_intervals(
     """
     planned = PLANNED_FRACTION * limit[0]
     excess = per_minute(accounts) - planned
-    logs = [periods.get(ACCESS_LOG, MAX_LENGTHENED) for periods in accounts]
-    logs = [period for period in logs if period < MAX_LENGTHENED]
+    logs = [intervals.get(ACCESS_LOG, MAX_LENGTHENED) for intervals in accounts]
+    logs = [interval for interval in logs if interval < MAX_LENGTHENED]
     if logs and excess > _ROUNDING:
-        rate = sum(60.0 / period for period in logs)
+        rate = sum(60.0 / interval for interval in logs)
         factor = rate / max(rate - excess, len(logs) * 60.0 / MAX_LENGTHENED)
-        accounts = [_slower(periods, factor) for periods in accounts]
+        accounts = [_slower(intervals, factor) for intervals in accounts]
         excess = per_minute(accounts) - planned
     others = Counter(
-        period
-        for periods in accounts
-        for name, period in periods.items()
+        interval
+        for intervals in accounts
+        for name, interval in intervals.items()
         if name not in {PEERS, ACCESS_LOG, *RULES.dormant_without}
-        and period < MAX_LENGTHENED
+        and interval < MAX_LENGTHENED
     )
     longer: dict[float, float] = {}
-    for period, count in sorted(others.items(), reverse=True):
+    for interval, count in sorted(others.items(), reverse=True):
         if excess > _ROUNDING:
-            rate = count * 60.0 / period
+            rate = count * 60.0 / interval
             kept = max(rate - excess, count * 60.0 / MAX_LENGTHENED)
-            longer[period] = max(period, min(MAX_LENGTHENED, count * 60.0 / kept))
+            longer[interval] = max(interval, min(MAX_LENGTHENED, count * 60.0 / kept))
             excess -= rate - kept
     factor = 1.0 + (excess / planned if excess > _ROUNDING else 0.0)
     return [
         {
-            name: factor * (period if name == PEERS else longer.get(period, period))
-            for name, period in periods.items()
+            name: factor
+            * (interval if name == PEERS else longer.get(interval, interval))
+            for name, interval in intervals.items()
         }
-        for periods in accounts
+        for intervals in accounts
     ]
 
 
-def _slower(periods: Mapping[str, float], factor: float) -> Mapping[str, float]:
-    if periods.get(ACCESS_LOG, MAX_LENGTHENED) >= MAX_LENGTHENED:
-        return periods
-    slower = min(MAX_LENGTHENED, max(1.0, factor) * periods[ACCESS_LOG])
-    return {**periods, ACCESS_LOG: slower}
+def _slower(intervals: Mapping[str, float], factor: float) -> Mapping[str, float]:
+    if intervals.get(ACCESS_LOG, MAX_LENGTHENED) >= MAX_LENGTHENED:
+        return intervals
+    slower = min(MAX_LENGTHENED, max(1.0, factor) * intervals[ACCESS_LOG])
+    return {**intervals, ACCESS_LOG: slower}
 
 
 def describe_cost(requested: Mapping[str, float], limit: RateLimit | None) -> str:
@@ -166,7 +167,7 @@ def describe_cost(requested: Mapping[str, float], limit: RateLimit | None) -> st
     Args:
         requested: seconds by resource, of those that are requested.
     """
-    rates = {name: 60.0 / period for name, period in requested.items()}
+    rates = {name: 60.0 / interval for name, interval in requested.items()}
     total, log = sum(rates.values()), rates.get(ACCESS_LOG, 0.0)
     agents = sum(rates.get(r.name, 0.0) for r in agent_network.SUBJECT.resources)
     line = (
@@ -187,9 +188,9 @@ QUICK = 30.0
 """Requests a minute of an account above which the log has a warning."""
 
 
-def describe_short_intervals(periods: Mapping[str, float]) -> str:
+def describe_short_intervals(intervals: Mapping[str, float]) -> str:
     """Return a warning about short intervals without a stated limit, or ""."""
-    total = sum(60.0 / period for period in periods.values())
+    total = sum(60.0 / interval for interval in intervals.values())
     if total <= QUICK:
         return ""
     return (
@@ -222,9 +223,9 @@ def describe_fitted(
     10m -> 25m`.
     """
     names: dict[str, list[str]] = {}
-    for name, period in before.items():
-        if after[name] > period:
-            change = f"{_format_seconds(period)} -> {_format_seconds(after[name])}"
+    for name, interval in before.items():
+        if after[name] > interval:
+            change = f"{_format_seconds(interval)} -> {_format_seconds(after[name])}"
             names.setdefault(change, []).append(name)
     if not names:
         return ""

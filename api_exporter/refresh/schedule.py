@@ -2,12 +2,12 @@
 
 Note [The peers are the probe]. A server that is down answers on no path, so the
 peers stand for all resources. While they fail, one other resource is requested in
-each of their periods. Its answer tells whether only the peers' path fails; if so,
+each of their intervals. Its answer tells whether only the peers' path fails; if so,
 all other resources continue as usual. The first good answer of the peers makes
 resources due that were missed or have failed. See docs/develop/decisions.md.
 
 Note [One backoff]. A failed resource is requested again after 3 s, then after waits
-that grow up to its period: of the peers slowly, of others twofold.
+that grow up to its interval: of the peers slowly, of others twofold.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -33,7 +33,7 @@ They may be hung, or the server is slow on all paths: more would double its load
 AWAITED_LEAD = 2.0
 """The intervals by which a list that findings wait for counts as later than it is."""
 
-UNREAD_PERIOD = 300.0
+UNREAD_INTERVAL = 300.0
 """The interval, in seconds, by which a resource counts until its first good answer."""
 
 FIRST_WAIT = 3.0
@@ -44,16 +44,16 @@ GROWTH, PEERS_GROWTH = 2.0, 1.05
 wait 6 s: they show the end of an outage."""
 
 LOGINS: frozenset[Reason] = frozenset({"auth", "proxy_auth"})
-"""The peers repeat a refused login after their period: quick ones may lock a user."""
+"""The peers repeat a refused login after their interval: quick ones may lock a user."""
 
 FIRST_ABSENCE, ABSENCE = 30.0, 3600.0
 """Seconds until a path is requested again that the upstream lacks or refuses. Gateways
 may answer so while a server starts."""
 
 
-def with_jitter(period: float, jitter: Jitter) -> float:
-    """Return a period changed by up to a tenth: exporters must not refresh in step."""
-    return period * (0.9 + 0.2 * jitter())
+def with_jitter(interval: float, jitter: Jitter) -> float:
+    """Return an interval changed by up to a tenth, against refreshes in step."""
+    return interval * (0.9 + 0.2 * jitter())
 
 
 class Outage(Struct):
@@ -76,7 +76,7 @@ class Schedule:
     """The due times of all resources of an account.
 
     The first resource, the peers, is due at once. All others are due when it was
-    tried, one after the other, and then every period.
+    tried, one after the other, and then every interval.
 
     Args:
         states: in the order of the first refreshes.
@@ -111,7 +111,7 @@ class Schedule:
         self._on_start = on_start
         self._allowed_at = allowed_at
         self._connection_test = (
-            ResourceState(period=0.0, due=now) if has_connection_test else None
+            ResourceState(interval=0.0, due=now) if has_connection_test else None
         )
         for name in states.every:
             states.change(
@@ -132,7 +132,7 @@ class Schedule:
     def candidates(self, now: float) -> Iterator[Candidate]:
         """Yield the request for the peers, and the most urgent one of all others."""
         if (due := self._state(PEERS).due) is not None:
-            yield Candidate(PEERS, due, self._states.periods[PEERS], peers=True)
+            yield Candidate(PEERS, due, self._states.intervals[PEERS], peers=True)
         due_times = dict(self._due_times(now))
         late = [
             self._candidate(name, due) for name, due in due_times.items() if due <= now
@@ -168,10 +168,10 @@ class Schedule:
     def _candidate(self, name: str, due: float) -> Candidate:
         if name == CONNECTION_TEST:
             return Candidate(name, due, 0.0)
-        period = self._states.periods[name]
+        interval = self._states.intervals[name]
         if self._state(name).body is None:
-            period = min(period, UNREAD_PERIOD)
-        return Candidate(name, due, period, lead=self._lead(name))
+            interval = min(interval, UNREAD_INTERVAL)
+        return Candidate(name, due, interval, lead=self._lead(name))
 
     def _lead(self, name: str) -> float:
         if name in self.first:
@@ -195,7 +195,7 @@ class Schedule:
 
     def start(self, name: str, now: float) -> None:
         if name != PEERS and self._outage is not None:
-            self._outage.others_at = now + self._states.periods[PEERS]
+            self._outage.others_at = now + self._states.intervals[PEERS]
         self._change(name, due=None, began=now)
         self._on_start(name)
 
@@ -205,13 +205,14 @@ class Schedule:
         self.offer()
 
     def refreshed(self, name: str, now: float) -> None:
-        """End a successful refresh: the next one is due a period after its start.
+        """End a successful refresh: the next one is due an interval after its start.
 
-        After a refresh longer than half its period, the upstream rests half a period.
+        After a refresh longer than half its interval, the upstream rests half an
+        interval.
         """
-        period, began = self._states.periods[name], self._end_request(name)
-        due = began + with_jitter(period, self._jitter)
-        self._record_answer(name, began, max(due, now + 0.5 * period))
+        interval, began = self._states.intervals[name], self._end_request(name)
+        due = began + with_jitter(interval, self._jitter)
+        self._record_answer(name, began, max(due, now + 0.5 * interval))
         self._change(name, is_absent=False)
         if name == PEERS:
             self._end_outage(now)
@@ -239,11 +240,11 @@ class Schedule:
             # It began in an outage that is over.
             self._change(name, backoff=0.0, due=now)
             return
-        period, backoff = self._states.periods[name], self._next_backoff(name)
+        interval, backoff = self._states.intervals[name], self._next_backoff(name)
         least = max(error.retry_after or 0.0, 0.5 * (now - began))
         if name == PEERS and error.reason in LOGINS:
-            least = period
-        due = now + min(period, max(least, with_jitter(backoff, self._jitter)))
+            least = interval
+        due = now + min(interval, max(least, with_jitter(backoff, self._jitter)))
         self._change(name, backoff=backoff, due=due)
         if name == PEERS:
             if error.unsupported or error.reason == "forbidden":
@@ -271,7 +272,7 @@ class Schedule:
             self._record_outage(now, "rate_limited", others_at=now)
         else:
             backoff = self._next_backoff(name) if self._state(name).backoff else 0.0
-            due = now + min(backoff, self._states.periods[name])
+            due = now + min(backoff, self._states.intervals[name])
             self._change(name, backoff=max(backoff, pause, FIRST_WAIT), due=due)
             self.make_due(PEERS, now)
         return pause
@@ -282,14 +283,14 @@ class Schedule:
         There are no retries of what fails, nor in an outage: they would only be more.
         """
         fails = self._outage is not None or self._state(name).backoff
-        return 0.0 if fails else self._states.periods[name]
+        return 0.0 if fails else self._states.intervals[name]
 
     def ended(self, name: str, now: float) -> None:
         """End a refresh without a result, if no other method has ended it."""
         if self._state(name).began is not None:
             began = self._end_request(name)
             if name != CONNECTION_TEST and not self._is_stopped:
-                self._change(name, due=now + self._states.periods[name])
+                self._change(name, due=now + self._states.intervals[name])
             if name == PEERS:
                 self._peers_tried(began)
 
@@ -297,7 +298,7 @@ class Schedule:
         """End a refresh without a request, because its path is unknown or not due."""
         self._end_request(name)
         self._budget.refund()
-        wait = with_jitter(self._states.periods[name], self._jitter)
+        wait = with_jitter(self._states.intervals[name], self._jitter)
         self._change(name, due=now + wait)
 
     def mark_silent(self, name: str) -> None:

@@ -21,16 +21,16 @@ class States(dict[str, ResourceState]):
 
     Attributes:
         every: those of dormant resources, too, in the order of the first refreshes.
-        periods: seconds between two refreshes, by the settings.
+        intervals: seconds between two refreshes, by the settings.
         reasons: the number of failed refreshes by reason.
         on_up_changed: called when `netbird_api_up` has changed.
     """
 
     def __init__(
-        self, periods: Mapping[str, float], log: Callable[[str, LogLine], object]
+        self, intervals: Mapping[str, float], log: Callable[[str, LogLine], object]
     ) -> None:
-        self.periods = periods
-        self.every = {n: ResourceState(period=period) for n, period in periods.items()}
+        self.intervals = intervals
+        self.every = {n: ResourceState(interval=s) for n, s in intervals.items()}
         super().__init__(self.every)
         self.reasons: dict[str, int] = dict.fromkeys(REASONS, 0)
         self.on_up_changed: Callable[[], object] = lambda: None

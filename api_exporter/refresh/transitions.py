@@ -14,7 +14,7 @@ from api_exporter.formatting import with_noun
 from api_exporter.netbird.resource_state import LastBody, NotRead, ResourceState
 from api_exporter.ports import UpstreamError
 
-REPORT_PERIOD = 3600.0
+REPORT_INTERVAL = 3600.0
 """Minimum seconds between two reports of a resource's rejected records."""
 
 
@@ -122,7 +122,7 @@ def _emptied(state: ResourceState, **changes: Any) -> ResourceState:
 
 
 _NOTHING: Mapping[str, Any] = {
-    name: getattr(ResourceState(period=0.0), name)
+    name: getattr(ResourceState(interval=0.0), name)
     for name in (
         "ended_at",
         "seconds",
@@ -145,7 +145,7 @@ def _read(state: ResourceState, event: Read) -> Next:
     if body is None:
         return after, (*_recovery(state),)
     kinds = frozenset(words.partition("]: ")[2] for words in body.errors)
-    is_due = event.clock >= state.reported_at + REPORT_PERIOD
+    is_due = event.clock >= state.reported_at + REPORT_INTERVAL
     is_reported = bool(kinds - state.reported) and is_due
     after = replace(
         after,

@@ -147,7 +147,7 @@ def _resources(
             reason=error.reason if error else None,
             error=error.text_with_request_id if error else None,
             last_refresh=_instant(state.last_success),
-            interval_seconds=state.period,
+            interval_seconds=state.interval,
             records=state.records if state.last_success else None,
             rejected=state.rejected,
             duration_seconds=round(state.seconds, 3) if has_ended else None,

@@ -201,8 +201,8 @@ def unused_warnings(settings: Settings) -> Iterator[str]:
     intervals = {
         name: None
         for account in accounts
-        for name, period in account.refresh_intervals.items()
-        if period != OFF and name not in requested
+        for name, interval in account.refresh_intervals.items()
+        if interval != OFF and name not in requested
     }
     for name in intervals:
         yield (

@@ -252,7 +252,7 @@ def intervals(text: str) -> dict[str, float]:
     """Return seconds by resource from `peers=15s,groups=1m`; OFF for `off`."""
     found: dict[str, float] = {}
     for item in split_list(text):
-        name, equals, period = (part.strip() for part in item.partition("="))
+        name, equals, interval = (part.strip() for part in item.partition("="))
         if name not in RESOURCE_BY_NAME:
             raise ValueError(
                 f"{quote_value(name, RESOURCE_BY_NAME)} is not one of"
@@ -260,7 +260,7 @@ def intervals(text: str) -> dict[str, float]:
             )
         if not equals or name in found:
             raise ValueError(f"{name} needs one duration")
-        if period.lower() == "off":
+        if interval.lower() == "off":
             if name in ALWAYS_READ:
                 raise ValueError(f"{name}: the exporter always needs this resource")
             found[name] = OFF
@@ -268,7 +268,7 @@ def intervals(text: str) -> dict[str, float]:
         if name == ACCESS_LOG:
             raise ValueError(f"{name}: set ACCESS_LOG_REQUESTS_PER_MINUTE instead")
         try:
-            found[name] = duration(period)
+            found[name] = duration(interval)
         except ValueError as error:
             raise ValueError(f"{name}: {str(error) or 'no duration'}") from None
         if found[name] < 1:

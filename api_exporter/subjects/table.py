@@ -99,12 +99,12 @@ class Selection(Struct, frozen=True):
         collectors: in the order of the page, with the permitted families.
         resources: those that collectors read and those that are always read, in the
             order of the first requests.
-        periods: seconds between refreshes of each resource.
+        intervals: seconds between refreshes of each resource.
     """
 
     collectors: tuple[Collector, ...]
     resources: tuple[Resource[Any], ...]
-    periods: Mapping[str, float]
+    intervals: Mapping[str, float]
 
 
 def selection(
@@ -126,7 +126,7 @@ def selection(
     """
     chosen = (metric_filter.apply(c) for c in COLLECTORS if c.name in names)
     collectors = tuple(c for c in chosen if c is not None)
-    off = {name for name, period in intervals.items() if period == OFF}
+    off = {name for name, interval in intervals.items() if interval == OFF}
     off |= {name for name, needed in RULES.dormant_without.items() if needed in off}
     also_request = frozenset(also_request)
     dependencies = (RESOURCE_BY_NAME[name].depends_on for name in also_request)
@@ -139,5 +139,5 @@ def selection(
         for r in RESOURCE_BY_NAME.values()
         if r.name in read | also_request and r.name not in omitted and r.name not in off
     )
-    periods = {r.name: intervals.get(r.name, r.period) for r in resources}
-    return Selection(collectors, resources, periods)
+    intervals = {r.name: intervals.get(r.name, r.interval) for r in resources}
+    return Selection(collectors, resources, intervals)

@@ -190,7 +190,7 @@ _RESOURCE_GAUGES: tuple[
     (
         "api_exporter_resource_refresh_interval_seconds",
         "Interval between two refreshes of the resource, in seconds",
-        lambda s: s.period,
+        lambda s: s.interval,
     ),
     (
         "api_exporter_refresh_duration_seconds",

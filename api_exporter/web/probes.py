@@ -11,7 +11,7 @@ import msgspec
 from twisted.web.server import Request
 
 from api_exporter.formatting import with_noun
-from api_exporter.netbird.resource_state import UNRELIABLE_PERIODS, ResourceState
+from api_exporter.netbird.resource_state import UNRELIABLE_INTERVALS, ResourceState
 from api_exporter.netbird.resources import PEERS
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.report.document import Document
@@ -124,12 +124,12 @@ def reasons(state: ResourceState, now: float) -> Iterator[dict[str, str]]:
         message = "no refresh of the peers has succeeded yet"
         yield {"reason": "never_read", "message": message}
         return
-    age, period = now - state.last_success, state.period
-    if age > UNRELIABLE_PERIODS * period or state.withdrawn:
+    age, interval = now - state.last_success, state.interval
+    if age > UNRELIABLE_INTERVALS * interval or state.withdrawn:
         yield {
             "reason": "too_old",
             "message": f"the last refresh of the peers was {age:.0f} s ago,"
-            f" the interval is {period:g} s",
+            f" the interval is {interval:g} s",
         }
 
 

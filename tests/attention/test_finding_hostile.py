@@ -100,7 +100,9 @@ class NamesTests(ServedTestCase):
         """Markup in names is text on the page."""
         attention = FindingsKeeper(
             lambda: named(HOSTILE[0]),
-            states={"peers": ResourceState(period=30, ended_at=NOW, last_success=NOW)},
+            states={
+                "peers": ResourceState(interval=30, ended_at=NOW, last_success=NOW)
+            },
             now=lambda: NOW,
             clock=lambda: NOW,
         )

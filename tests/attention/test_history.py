@@ -10,8 +10,8 @@ from twisted.trial.unittest import SynchronousTestCase
 from api_exporter.attention.history import HISTORY_SECONDS, History, Sample
 
 
-def observed(*times: float, period: float = 30) -> History:
-    history = History(period=period)
+def observed(*times: float, interval: float = 30) -> History:
+    history = History(interval=interval)
     for at in times:
         history.observe(at, Sample(5, 3, None))
     return history
@@ -26,7 +26,7 @@ def known(history: History, now: float) -> list[int]:
 class HistoryTests(SynchronousTestCase):
     def test_steps(self) -> None:
         """A sample holds for two steps; older and future ones are removed."""
-        for given_times, period, now, expected in (
+        for given_times, interval, now, expected in (
             ((0, 30, 60, 90, 120), 30, 120, [0, 1, 2]),
             ((0, 600, 1200), 600, 1200, [0, 1, 2]),
             ((0, 120), 30, 120, [0, 1, 2]),
@@ -38,7 +38,7 @@ class HistoryTests(SynchronousTestCase):
             ((600, 7200, 90), 30, 90, [0]),
             ((7200,), 30, 60, []),
         ):
-            history = observed(*given_times, period=period)
+            history = observed(*given_times, interval=interval)
             self.assertEqual(expected, known(history, now), given_times)
 
     def test_sample(self) -> None:
@@ -58,9 +58,9 @@ class HistoryTests(SynchronousTestCase):
         st.lists(st.floats(min_value=0, max_value=2 * HISTORY_SECONDS), max_size=99),
         st.floats(min_value=1, max_value=1e5),
     )
-    def test_bounded(self, at: list[float], period: float) -> None:
+    def test_bounded(self, at: list[float], interval: float) -> None:
         """There is one sample for each step of the span, in bounded memory."""
-        history = observed(*at, period=period)
+        history = observed(*at, interval=interval)
         samples = history.samples(at[-1] if at else 0)
         self.assertEqual(ceil(HISTORY_SECONDS / history.step), len(samples))
         self.assertEqual(bool(at), samples[-1] is not None)

@@ -29,18 +29,22 @@ class FiguresTests(SynchronousTestCase):
     def test_requests(self) -> None:
         """The requests a minute are those of the default intervals."""
         read = {name for each in COLLECTORS if each.default for name in each.reads}
-        periods = {
-            name: RESOURCE_BY_NAME[name].period for name in (*read, "current_user")
+        intervals = {
+            name: RESOURCE_BY_NAME[name].interval for name in (*read, "current_user")
         }
         of_agents = {resource.name for resource in agent_network.SUBJECT.resources}
-        agents = sum(60 / period for n, period in periods.items() if n in of_agents)
-        others = {n: period for n, period in periods.items() if n not in of_agents}
+        agents = sum(
+            60 / interval for n, interval in intervals.items() if n in of_agents
+        )
+        others = {
+            n: interval for n, interval in intervals.items() if n not in of_agents
+        }
         least = per_minute([others])
         text = " ".join(self.document("docs/connections.md").split())
         self.assertIn(
             f"The defaults make {least:.1f} requests a minute, and {least + agents:.1f}"
             " where the account has providers of the Agent Network. The access log adds"
-            f" up to {60 / RESOURCE_BY_NAME[ACCESS_LOG].period:.0f}.",
+            f" up to {60 / RESOURCE_BY_NAME[ACCESS_LOG].interval:.0f}.",
             text,
         )
         self.assertIn(

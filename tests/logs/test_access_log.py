@@ -40,7 +40,7 @@ class AccessLogTests(SynchronousTestCase):
             telemetry=AccessLogTelemetry(self.registry, now=lambda: 7, writes=True),
             log=Logger("api_exporter.test"),
             now=lambda: START / NANOSECONDS_PER_SECOND + self.clock.seconds(),
-            period=10.0,
+            interval=10.0,
             clock=self.clock,
         )
         log.startService()
@@ -79,7 +79,7 @@ class AccessLogTests(SynchronousTestCase):
             while self.log.is_behind:
                 self.fetch()
             self.assertEqual(pages, len(self.table.queries))
-            self.assertEqual(interval, self.log.interval)
+            self.assertEqual(interval, self.log.min_interval)
             self.clock.advance(seconds - 1.0)
             self.assertFalse(self.log.is_due(), pages)
             self.clock.advance(1.0)

@@ -95,22 +95,22 @@ class ResourcesTests(SynchronousTestCase):
                 self.assertEqual(error in absent, resource.absent(error), case)
                 self.assertEqual(error in refused, resource.refused(error), case)
 
-    def test_periods(self) -> None:
+    def test_intervals(self) -> None:
         """By default fewer than six requests a minute are sent, hourly at least."""
-        periods = {resource.period / 60 for resource in RESOURCES}
-        self.assertEqual({0.5, 5, 10, 15, 60}, periods)
-        self.assertLess(sum(60 / resource.period for resource in RESOURCES), 6)
+        intervals = {resource.interval / 60 for resource in RESOURCES}
+        self.assertEqual({0.5, 5, 10, 15, 60}, intervals)
+        self.assertLess(sum(60 / resource.interval for resource in RESOURCES), 6)
         self.assertEqual(
-            30, RESOURCE_BY_NAME[ACCESS_LOG].period
+            30, RESOURCE_BY_NAME[ACCESS_LOG].interval
         )  # as docs/logs.md says
 
     def test_rests(self) -> None:
         """Lists without records are read less often, and so are slow ones."""
-        rare = [resource for resource in RESOURCES if resource.idle_periods > 1]
+        rare = [resource for resource in RESOURCES if resource.idle_intervals > 1]
         self.assertTrue(rare)
         for resource in rare:
             self.assertEqual(60, resource.min_interval(1, 60, 0))
-            idle = resource.idle_periods * 60
+            idle = resource.idle_intervals * 60
             self.assertEqual(idle, resource.min_interval(0, 60, 0))
         [costly] = [resource for resource in RESOURCES if resource.cost]
         self.assertEqual(300, costly.min_interval(1, 60, 3))

@@ -38,7 +38,7 @@ def decoded(
         personal=settings.personal,
         detail=settings.detail,
         now=settings.now,
-        periods={"agent_consumption": settings.consumption_interval},
+        intervals={"agent_consumption": settings.consumption_interval},
     )
 
     def body(name: str, path: str) -> bytes | None:

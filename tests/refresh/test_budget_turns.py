@@ -20,7 +20,7 @@ from tests import tries
 from tests.parts import limiter as bucket
 from tests.token_bucket import TokenBucket
 
-DEFAULT = {r.name: r.period for r in RESOURCES if r.name != "events"}
+DEFAULT = {r.name: r.interval for r in RESOURCES if r.name != "events"}
 FEW = {"peers": 30.0, "groups": 300.0, "users": 600.0}
 HUNG = UpstreamError("timeout", "no answer")
 HOUR = 3600.0
@@ -47,7 +47,7 @@ class Crowd:
 
     def __init__(
         self,
-        periods: list[Mapping[str, float]],
+        intervals: list[Mapping[str, float]],
         *,
         budget: Budget | None = None,
         limiter: TokenBucket | None = None,
@@ -74,7 +74,7 @@ class Crowd:
                 on_start=partial(self._started, number),
                 has_connection_test=False,
             )
-            for number, mine in enumerate(periods)
+            for number, mine in enumerate(intervals)
         ]
         for schedule in self.schedules:
             schedule.offer()

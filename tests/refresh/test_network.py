@@ -60,12 +60,12 @@ class NetworkTests(SynchronousTestCase):
     def test_settings_after_a_reload(self) -> None:
         """After a reload the new settings count, not those of before."""
         before, own = Bench("peers").start(), Bench("peers").inventory
-        former = {"personal": frozenset({"email"}), "periods": {}}
+        former = {"personal": frozenset({"email"}), "intervals": {}}
         before.pipeline.inventory = replace(
             before.inventory, detail=frozenset({"servers"}), **former
         )
         after = before.reloaded("peers")
-        for name in ("detail", "personal", "periods"):
+        for name in ("detail", "personal", "intervals"):
             self.assertEqual(getattr(own, name), getattr(after.inventory, name), name)
             self.assertNotEqual(getattr(before.inventory, name), getattr(own, name))
         self.assertEqual(before.inventory.peers, after.inventory.peers)

@@ -191,7 +191,7 @@ class CostTests(SynchronousTestCase):
             state = network.states["agent_consumption"]
             self.assertIs(is_up, state.up)
             if is_up:
-                self.assertLessEqual(1200, state.period)
+                self.assertLessEqual(1200, state.interval)
 
     def test_expiry(self) -> None:
         """The log has the time after which the metrics of a slow resource expire."""

@@ -205,7 +205,7 @@ class TrafficTests(SynchronousTestCase):
         for name in ("groups", "networks", "network_routers", "routes"):
             self.assertLessEqual(len(working.times(name)), 14, name)
         self.assertLessEqual(len(working.times("policies")), 8)
-        self.assertEqual(RESOURCE_BY_NAME["groups"].period, 300)
+        self.assertEqual(RESOURCE_BY_NAME["groups"].interval, 300)
 
 
 def enrolling() -> Iterator[World]:

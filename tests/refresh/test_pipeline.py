@@ -53,8 +53,8 @@ class Bench:
         self.failures: list[str] = []
         self.clock = Clock()
         self.pages = Pages(["things", "others"])
-        periods = dict.fromkeys(RESOURCE_BY_NAME.keys() - {CURRENT_USER}, 300.0)
-        self.states = States(periods, log=lambda *_: None)
+        intervals = dict.fromkeys(RESOURCE_BY_NAME.keys() - {CURRENT_USER}, 300.0)
+        self.states = States(intervals, log=lambda *_: None)
         self.pipeline = Pipeline(
             states=self.states,
             collectors=[

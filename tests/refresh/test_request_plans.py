@@ -66,8 +66,10 @@ class QuotaTests(SynchronousTestCase):
         self.assertEqual(5.4, a.budget.per_minute)
         for together in (a, b):
             self.assertIn("to fit 6 requests a minute", together.intervals_note)
-            self.assertLess(600.0, together.selection.periods["users"])
-        self.assertEqual(("", 600.0), (c.intervals_note, c.selection.periods["users"]))
+            self.assertLess(600.0, together.selection.intervals["users"])
+        self.assertEqual(
+            ("", 600.0), (c.intervals_note, c.selection.intervals["users"])
+        )
 
     def test_quick(self) -> None:
         """Short intervals without a stated limit have a warning with the requests."""
@@ -78,11 +80,11 @@ class QuotaTests(SynchronousTestCase):
         self.assertEqual(("", ""), (usual.requests_warning, limited.requests_warning))
         self.assertIn("need 63 requests a minute", warned.requests_warning)
 
-    def test_periods(self) -> None:
+    def test_intervals(self) -> None:
         """Resources that some settings add, remove or request at another interval."""
         events = {"EVENTS_FILE": "/var/log/e"}
         log = {"ACCESS_LOG_METRICS": "true", "ACCESS_LOG_REQUESTS_PER_MINUTE": "6"}
-        for given, name, period in (
+        for given, name, interval in (
             ({}, "access_log", None),
             (log, "access_log", 10.0),
             ({}, "access_tokens", 600.0),
@@ -92,5 +94,5 @@ class QuotaTests(SynchronousTestCase):
             ({**events, "REFRESH_INTERVALS": "events=5m"}, "events", 300.0),
         ):
             usual, plan = of(usual={}, changed=given)
-            self.assertEqual(period, plan.selection.periods.get(name), given)
+            self.assertEqual(interval, plan.selection.intervals.get(name), given)
             self.assertEqual(usual.selection.collectors, plan.selection.collectors)

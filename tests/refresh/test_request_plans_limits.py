@@ -19,11 +19,11 @@ from api_exporter.refresh.request_plans import (
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RESOURCES, RULES
 from tests import tries
 
-DEFAULT = {r.name: r.period for r in RESOURCES if r.name != "events"}
+DEFAULT = {r.name: r.interval for r in RESOURCES if r.name != "events"}
 
 WITHOUT_AGENTS = {
-    name: period
-    for name, period in DEFAULT.items()
+    name: interval
+    for name, interval in DEFAULT.items()
     if not name.startswith(("agent_", "user_invites", "identity_providers"))
 }
 """An account that does not use the Agent Network."""
@@ -31,7 +31,7 @@ WITHOUT_AGENTS = {
 ACCOUNTS = st.lists(
     st.dictionaries(
         st.sampled_from(sorted(RESOURCE_BY_NAME)), st.floats(1.0, 1e6), min_size=1
-    ).map(lambda periods: {PEERS: 30.0, **periods}),
+    ).map(lambda intervals: {PEERS: 30.0, **intervals}),
     min_size=1,
     max_size=8,
 )
@@ -41,8 +41,8 @@ def without_dormant(accounts: list[dict[str, float]]) -> list[dict[str, float]]:
     """Return intervals without those of resources that may be dormant."""
     dormant = {ACCESS_LOG, *RULES.dormant_without}
     return [
-        {name: period for name, period in periods.items() if name not in dormant}
-        for periods in accounts
+        {name: interval for name, interval in intervals.items() if name not in dormant}
+        for intervals in accounts
     ]
 
 
@@ -58,7 +58,7 @@ class StretchedTests(SynchronousTestCase):
     def test_cost(self) -> None:
         """The cost of settings names its large parts and the limit."""
         log = {ACCESS_LOG: 30.0}
-        for periods, limit, words in (
+        for intervals, limit, words in (
             (
                 {PEERS: 30.0, "agent_usage": 120.0},
                 None,
@@ -82,7 +82,7 @@ class StretchedTests(SynchronousTestCase):
                 f"{total} requests a minute, of which access log {in_log} and Agent"
                 f" Network {agents}; {end}"
             )
-            self.assertEqual(line, describe_cost(periods, limit)[: len(line)])
+            self.assertEqual(line, describe_cost(intervals, limit)[: len(line)])
 
     def test_describe_stretched(self) -> None:
         """Log and page say in a line how intervals are lengthened, if they are."""

@@ -18,7 +18,7 @@ from tests.refresh.test_budget import allowed_at
 
 HOUR = 3600.0
 
-PERIODS = {"peers": 30.0, "groups": 300.0, "users": 600.0}
+INTERVALS = {"peers": 30.0, "groups": 300.0, "users": 600.0}
 
 MANY = {"peers": 30.0, **{f"r{n}": 300.0 for n in range(19)}}
 
@@ -48,7 +48,7 @@ class Turns(Schedule):
 
     def __init__(
         self,
-        periods: Mapping[str, float] = PERIODS,
+        intervals: Mapping[str, float] = INTERVALS,
         *,
         jitter: Jitter = lambda: 0.5,
         budget: Budget | None = None,
@@ -58,7 +58,7 @@ class Turns(Schedule):
         self.budget = budget or Budget()
         self.started: list[str] = []
         super().__init__(
-            States(periods, log=lambda *_: None),
+            States(intervals, log=lambda *_: None),
             clock=self.clock,
             jitter=jitter,
             budget=self.budget,
@@ -79,10 +79,13 @@ class Turns(Schedule):
 
 
 def fresh(
-    periods: Mapping[str, float] = PERIODS, *, chance: float = 0.5, probe: bool = False
+    intervals: Mapping[str, float] = INTERVALS,
+    *,
+    chance: float = 0.5,
+    probe: bool = False,
 ) -> Turns:
-    """Return a schedule at its start; its periods vary only with `chance`."""
-    return Turns(periods, jitter=lambda: chance, probe=probe)
+    """Return a schedule at its start; its intervals vary only with `chance`."""
+    return Turns(intervals, jitter=lambda: chance, probe=probe)
 
 
 def settled() -> Turns:
@@ -181,12 +184,12 @@ A resource keeps its place after one 429; after two it waits.
 """
 
 SETTLED = """
-A refresh begins a period after the previous one began.
+A refresh begins an interval after the previous one began.
 29: → nothing until 30
 30: → peers
 35: peers ok → nothing until 60
 
-A skipped resource is due after its period, or when it becomes possible.
+A skipped resource is due after its interval, or when it becomes possible.
 299: → peers ok
 300: → groups skipped until 329
 325: groups due → groups
@@ -198,7 +201,7 @@ At most two refreshes run, one of them of the first resource.
 1030: → peers
 1031: groups ok → users
 
-While any number of paths hang, the first resource keeps its period.
+While any number of paths hang, the first resource keeps its interval.
 600: → peers ok, groups
 630: → peers ok
 660: → peers
@@ -282,10 +285,10 @@ After a slow failure the server rests for half as long.
 0: → peers
 12: peers cut → nothing until 18
 
-The first resource's period is its longest pause.
+The first resource's interval is its longest pause.
 0: → peers 503 70 until 30
 
-A refused login is repeated after the period.
+A refused login is repeated after the interval.
 0: → peers locked until 30
 """
 
@@ -297,7 +300,7 @@ A missing path is retried once after 30 seconds, and then hourly.
 7230: → groups ok until 7530
 10800: → groups absent until 10830
 
-After 3 s, 6 s, 12 s and so on from its end, at most the resource's period.
+After 3 s, 6 s, 12 s and so on from its end, at most the resource's interval.
 0: → peers ok, groups
 2: groups broken → nothing until 5
 5: → groups broken until 11
@@ -330,27 +333,27 @@ SILENT = """
 class StoryTests(SynchronousTestCase):
     def test_stories(self) -> None:
         """All stories, each with the resources that it is about."""
-        for periods, start, stories in (
-            (PERIODS, "", FIRST_REFRESHES),
-            (PERIODS, "0: → peers ok, groups ok, users ok\n", SETTLED),
+        for intervals, start, stories in (
+            (INTERVALS, "", FIRST_REFRESHES),
+            (INTERVALS, "0: → peers ok, groups ok, users ok\n", SETTLED),
             ({"peers": 30.0}, "", PEERS_ALONE),
             ({"peers": 1e6, "groups": 300.0}, "", OTHERS_ALONE),
         ):
             for story in stories.strip().split("\n\n"):
-                play(fresh(periods), start + story.partition("\n")[2])
+                play(fresh(intervals), start + story.partition("\n")[2])
 
     def test_silent(self) -> None:
         """A request without a header frees its slot; at most four of them run."""
         more = ("routes", "networks", "zones", "policies")
-        play(fresh({**PERIODS, **dict.fromkeys(more, 300.0)}), SILENT)
+        play(fresh({**INTERVALS, **dict.fromkeys(more, 300.0)}), SILENT)
 
     def test_slow(self) -> None:
-        """A long refresh is followed by half a period's rest."""
+        """A long refresh is followed by half an interval's rest."""
         for now, due in ((15, 30), (25, 40), (100, 115)):
             play(fresh(), f"0: → peers\n{now}: peers ok → groups until {due}")
 
     def test_spread(self) -> None:
-        """Jitter changes a period by a tenth in both directions."""
+        """Jitter changes an interval by a tenth in both directions."""
         for chance, due in ((0.0, 27), (1.0, 33)):
             story = f"0: → peers ok, groups ok, users ok until {due}"
             play(fresh(chance=chance), story)
@@ -369,7 +372,7 @@ class StoryTests(SynchronousTestCase):
         """The access log comes after all other due resources of all accounts."""
         budget = Budget()
         log = {"peers": 30.0, ACCESS_LOG: 30.0, "groups": 300.0}
-        first, second = (Turns(p, budget=budget) for p in (log, PERIODS))
+        first, second = (Turns(p, budget=budget) for p in (log, INTERVALS))
         for schedule in (first, second):
             self.assertEqual("peers", schedule.start_next(0.0))
         for schedule in (first, second):
@@ -396,12 +399,12 @@ class StoryTests(SynchronousTestCase):
 
     def test_refused_token(self) -> None:
         """A token that NetBird refuses is sent again after the peers' interval."""
-        self.assertEqual(30.0, self.next_after("auth", PERIODS))
+        self.assertEqual(30.0, self.next_after("auth", INTERVALS))
 
     def next_after(
-        self, reason: Reason, periods: Mapping[str, float] = {"peers": 30.0}
+        self, reason: Reason, intervals: Mapping[str, float] = {"peers": 30.0}
     ) -> float | None:
-        schedule = fresh(periods)
+        schedule = fresh(intervals)
         self.assertEqual("peers", schedule.start_next(0.0))
         schedule.failed("peers", 0.0, UpstreamError(reason, ""))
         return schedule.wake_at()
@@ -416,7 +419,7 @@ class StoryTests(SynchronousTestCase):
             self.assertEqual(counts, allowed_at(budget) > 0.0)
 
     def test_short_period(self) -> None:
-        """A short period of the peers is their longest pause."""
+        """A short interval of the peers is their longest pause."""
         for error in ("untrusted", "refused", "hung"):
             story = f"0: → peers\n1: peers {error} → nothing until 3"
             play(fresh({"peers": 2.0}), story)
@@ -464,7 +467,7 @@ class OutageTests(SynchronousTestCase):
         return found
 
     def test_one_other(self) -> None:
-        """While all fail, the longest overdue one is requested in each period."""
+        """While all fail, the longest overdue one is requested in each interval."""
         for error in (BROKEN, REFUSED):
             self.setUp()
             expected = [(303.0 + 30 * n, f"r{n}") for n in range(10)]

@@ -43,7 +43,7 @@ class Story:
     """A state to which events happen, and the lines of the log."""
 
     def __init__(self) -> None:
-        self.state = ResourceState(period=30.0)
+        self.state = ResourceState(interval=30.0)
         self.lines: list[str] = []
 
     def __call__(self, *events: Event) -> "Story":
@@ -105,7 +105,7 @@ class NextStateTests(SynchronousTestCase):
     def test_dormant(self) -> None:
         """A dormant resource never expires, and wakes as if new, without lines."""
         self.story.state = ResourceState(
-            period=30.0, path="api/x", expires=1.0, window_ends=2.0, body=body()
+            interval=30.0, path="api/x", expires=1.0, window_ends=2.0, body=body()
         )
         state = self.story(Unread(NotRead.DORMANT)).state
         self.assertEqual(

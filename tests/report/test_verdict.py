@@ -22,12 +22,12 @@ DAY = 86400.0
 PEERS = "refresh of the peers"
 NONE = {"critical": 0, "warning": 0, "info": 0}
 BROKEN = UpstreamError("http_5xx", "500: broken")
-FRESH = ResourceState(period=30, ended_at=NOON, last_success=NOON, records=214)
+FRESH = ResourceState(interval=30, ended_at=NOON, last_success=NOON, records=214)
 
 
 def failing(reason: str = "401: the NetBird API rejects the token") -> ResourceState:
     return ResourceState(
-        period=30,
+        interval=30,
         ended_at=NOON,
         error=UpstreamError("auth", reason),
         failing_since=NOON - 300,
@@ -64,7 +64,7 @@ class VerdictTests(SynchronousTestCase):
         """Fresh peers are good, overdue ones a warning, and none so far neutral."""
         for peers, now, tone, headline in (
             (FRESH, NOON + 3, "ok", "yes"),
-            (ResourceState(period=30), NOON, "unknown", f"not yet, first {PEERS}"),
+            (ResourceState(interval=30), NOON, "unknown", f"not yet, first {PEERS}"),
             (FRESH, NOON + 50, "warning", f"late, last {PEERS} 50 seconds ago"),
         ):
             found = self.verdict(peers, now=now)
@@ -77,7 +77,7 @@ class VerdictTests(SynchronousTestCase):
         found = self.verdict(failing())
         self.assertEqual("Reading NetBird: no, since 11:55 UTC", found.headline)
         self.assertIn("Check the expiry", found.notes[0])
-        never = ResourceState(period=30, ended_at=NOON, error=failing().error)
+        never = ResourceState(interval=30, ended_at=NOON, error=failing().error)
         succeeded = "No refresh of the peers has succeeded since the start."
         for peers, inventory, words in (
             (failing(), None, "as they were at 11:54 UTC"),
@@ -89,7 +89,7 @@ class VerdictTests(SynchronousTestCase):
 
     def test_ended(self) -> None:
         """Expired peers are bad even without a failure."""
-        old = ResourceState(period=30, ended_at=NOON, last_success=NOON - 77)
+        old = ResourceState(interval=30, ended_at=NOON, last_success=NOON - 77)
         found = self.verdict(replace(old, withdrawn=True), inventory_of())
         self.assertEqual(("critical", "Not working"), (found.verdict, found.short))
         self.assertIn("80 seconds ago", found.headline)

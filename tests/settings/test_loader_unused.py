@@ -178,10 +178,10 @@ class PairsTests(SynchronousTestCase):
                 self.assertIsNotNone(
                     requested[resource].request_path(inventory_of(), 0.0)
                 )
-        interval, _, period = given.get("REFRESH_INTERVALS", "").partition("=")
-        if interval and period != "off" and interval != CURRENT_USER:
-            idle = f"REFRESH_INTERVALS: {interval} has no effect" in str(lines)
-            self.assertEqual(idle, interval not in requested, given)
+        name, _, interval = given.get("REFRESH_INTERVALS", "").partition("=")
+        if name and interval != "off" and name != CURRENT_USER:
+            idle = f"REFRESH_INTERVALS: {name} has no effect" in str(lines)
+            self.assertEqual(idle, name not in requested, given)
         plain = given.get("UPSTREAM_API_URL", "https").startswith("http:")
         for name in ("UPSTREAM_CLIENT_CERT_FILE", "UPSTREAM_CA_FILE"):
             if name in given:

@@ -97,7 +97,7 @@ class ExporterTests(FindingsTestCase):
     def test_limited(self) -> None:
         """The finding of a user with too few rights says what to do."""
         user = User(id="me", role="user", is_current=True)
-        states = {"peers": ResourceState(period=30)}
+        states = {"peers": ResourceState(interval=30)}
         looked = seen(inventory_of(users=(user,)), states=states)
         self.tells(
             looked,
@@ -122,7 +122,7 @@ class ExporterTests(FindingsTestCase):
             (1, "1 unreadable record"),
             (2, "2 unreadable records"),
         ):
-            state = ResourceState(period=30, last_success=NOW, rejected=number)
+            state = ResourceState(interval=30, last_success=NOW, rejected=number)
             line = (
                 f"ApiExporterRecordsRejected: Resource routes has {words}, left out of"
                 " the metrics: its counts are too small."

@@ -14,7 +14,7 @@ from tests.inventories import changed, inventory_of
 REFUSED = UpstreamError("auth", "401")
 FAILING = {
     "peers": ResourceState(
-        period=30, error=REFUSED, failing_since=NOW - 60, ended_at=NOW
+        interval=30, error=REFUSED, failing_since=NOW - 60, ended_at=NOW
     )
 }
 
@@ -161,7 +161,7 @@ class RoutingTests(FindingsTestCase):
         """While the peers cannot be read, that is the only finding about peers."""
         route = Route(id="r", network_id="r", enabled=True, peer="r0")
         depot = changed(self.depot(False, False), routes=(route,))
-        states = {**FAILING, "users": ResourceState(period=60)}
+        states = {**FAILING, "users": ResourceState(interval=60)}
         unreadable = "ApiExporterUpstreamFailing: The peers cannot be read from the"
         self.tells(
             seen(depot, states=states),

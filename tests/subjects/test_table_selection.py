@@ -54,7 +54,7 @@ class SelectionTests(SynchronousTestCase):
         wanted = read(selected)
         wanted.remove("access_tokens")
         self.assertEqual(wanted, [r.name for r in selected.resources])
-        self.assertNotIn("access_tokens", selected.periods)
+        self.assertNotIn("access_tokens", selected.intervals)
 
     def test_off(self) -> None:
         """A resource that is off is not requested, and neither are its dependents."""
@@ -65,10 +65,10 @@ class SelectionTests(SynchronousTestCase):
         ):
             selected = selection({"agent_network"}, {name: OFF})
             self.assertEqual(everything - gone, {r.name for r in selected.resources})
-            self.assertEqual(everything - gone, set(selected.periods))
+            self.assertEqual(everything - gone, set(selected.intervals))
 
-    def test_periods(self) -> None:
+    def test_intervals(self) -> None:
         """Intervals apply only to named resources that are read."""
         selected = selection({"peers"}, {"peers": 15, "events": 5})
-        usual = {name: RESOURCE_BY_NAME[name].period for name in read(selected)}
-        self.assertEqual({**usual, "peers": 15}, selected.periods)
+        usual = {name: RESOURCE_BY_NAME[name].interval for name in read(selected)}
+        self.assertEqual({**usual, "peers": 15}, selected.intervals)

@@ -92,7 +92,7 @@ class TokenTests(FindingsTestCase):
             " date: no alert warns before the token expires."
         )
         for not_read, expected in ((NotRead.REFUSED, line), (None, "")):
-            states = {"access_tokens": ResourceState(period=600, not_read=not_read)}
+            states = {"access_tokens": ResourceState(interval=600, not_read=not_read)}
             looked = seen(inventory_of(access_tokens=()), states=states)
             self.tells(looked, expected)
             self.assertEqual((), unknown_resources(looked))

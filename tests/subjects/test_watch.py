@@ -22,7 +22,7 @@ from api_exporter.subjects.watch import FindingList, update_findings
 from tests.attention.looking import DAY, NOW, FindingsKeeper, at
 from tests.inventories import inventory_of
 
-READ = ResourceState(period=30, ended_at=NOW, last_success=NOW)
+READ = ResourceState(interval=30, ended_at=NOW, last_success=NOW)
 
 WAITING = inventory_of().replacing("users", (User(id="u", pending_approval=True),))
 
@@ -65,7 +65,7 @@ class AttentionTests(SynchronousTestCase):
 
     def test_start(self) -> None:
         """Before anything is known, there are no counts, not even zeros."""
-        self.states["peers"] = ResourceState(period=30)
+        self.states["peers"] = ResourceState(interval=30)
         self.assertEqual({}, self.attention.found.counts)
         self.assertEqual({}, self.look("users").counts)
         self.states["peers"] = READ

@@ -15,7 +15,7 @@ from tests.parts import attempt, process_telemetry
 
 def registries() -> tuple[CollectorRegistry, ...]:
     """Return the registries of an account with read peers, and of the process."""
-    states = dict.fromkeys(RESOURCE_BY_NAME, ResourceState(period=30.0))
+    states = dict.fromkeys(RESOURCE_BY_NAME, ResourceState(interval=30.0))
     states["peers"] = replace(
         states["peers"],
         records=5,

@@ -29,6 +29,6 @@ class AttemptDelayTests(SynchronousTestCase):
 
 class JitterTests(SynchronousTestCase):
     def test_jitter(self) -> None:
-        """A period and a wait change by up to a tenth."""
+        """An interval and a wait change by up to a tenth."""
         for chance, seconds in ((0.0, 27.0), (0.5, 30.0), (1.0, 33.0)):
             self.assertEqual(seconds, with_jitter(30.0, lambda: chance))  # noqa: B023

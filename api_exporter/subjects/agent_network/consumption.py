@@ -133,8 +133,10 @@ def used_ratios(inventory: Inventory) -> Mapping[Limit, float]:
     A share is at least 0 and may exceed 1. A limit is left out if it binds no known
     group or user, or if its window is shorter than the refresh interval.
     """
-    period = inventory.periods.get(AGENT_CONSUMPTION.name, AGENT_CONSUMPTION.period)
-    every = [x for x in limits(inventory) if x.booked and x.window_seconds >= period]
+    interval = inventory.intervals.get(
+        AGENT_CONSUMPTION.name, AGENT_CONSUMPTION.interval
+    )
+    every = [x for x in limits(inventory) if x.booked and x.window_seconds >= interval]
     if not every:
         return {}
     bound = _BoundConsumers(inventory, every)

@@ -331,7 +331,7 @@ AGENT_PROVIDERS = Resource(
     "api/agent-network/providers",
     ListDecoder(AgentProvider),
     15 * MINUTE,
-    idle_periods=2.0,
+    idle_intervals=2.0,
     permission="agent_network.providers",
     place=7,
 )
