@@ -69,6 +69,7 @@ class Knowledge:
     Attributes:
         bodies: the last good body of each resource, and the time of its request.
         read_at: the time of the last good body, in seconds of the clock.
+        took: seconds of that refresh; its body may have been complete long before.
         accepted: the readings of each resource that is known, in their order.
         failed_at: the end of the last refresh of each resource that failed.
         tried_at: the end of the last refresh of each resource, successful or not.
@@ -76,8 +77,8 @@ class Knowledge:
             peers' last one, which need no log line.
         max_age: METRICS_MAX_AGE, or None if it is not set.
         timeout: seconds for an attempt.
-        expired_after: the age of what has expired since the last check, and its
-            interval then, in seconds.
+        expired_after: the age of what has expired since the last check, from the begin
+            of its refresh, and its interval then, in seconds.
         failures: the resource, the reason and the begin of each refresh, or first
             attempt of it, that has failed since the last check.
         lost: resources whose records went without a reason since the last check.
@@ -99,6 +100,7 @@ class Knowledge:
         self.account = account
         self.bodies: dict[str, tuple[bytes, float]] = {}
         self.read_at: dict[str, float] = {}
+        self.took: dict[str, float] = {}
         self.aging_since: dict[str, float] = {}
         self.accepted: dict[str, list[Accepted]] = {}
         self.failed_at: dict[str, float] = {}
@@ -136,6 +138,7 @@ class Knowledge:
             if decoders.get(r.name) is not r.decoder
         }
         self.read_at.update(before.read_at)
+        self.took.update(before.took)
         freshness = self.network.states
         for name in before.aging_since.keys() & before.network.states:
             if name in freshness:
@@ -186,10 +189,11 @@ class Knowledge:
                 self.refused_at = seconds
             has_expired = standing.withdrawn and before and not before.withdrawn
             if has_expired and name in self.read_at:
-                age = seconds - self.read_at[name]
+                age = seconds - self.read_at[name] + self.took[name]
                 self.expired_after[name] = age, standing.interval
             if standing.last_success not in {None, before and before.last_success}:
                 self.read_at[name] = self.aging_since[name] = seconds
+                self.took[name] = standing.seconds
                 if name == PEERS and (
                     before is None or before.failures or not before.last_success
                 ):
