@@ -69,7 +69,7 @@ class Knowledge:
     Attributes:
         bodies: the last good body of each resource, and the time of its request.
         read_at: the time of the last good body, in seconds of the clock.
-        took: seconds of that refresh; its body may have been complete long before.
+        took: seconds from its request until then: peers wait for the current user.
         accepted: the readings of each resource that is known, in their order.
         failed_at: the end of the last refresh of each resource that failed.
         tried_at: the end of the last refresh of each resource, successful or not.
@@ -189,11 +189,10 @@ class Knowledge:
                 self.refused_at = seconds
             has_expired = standing.withdrawn and before and not before.withdrawn
             if has_expired and name in self.read_at:
-                age = seconds - self.read_at[name] + self.took[name]
+                age = seconds - self.read_at[name] + self.took.get(name, 0.0)
                 self.expired_after[name] = age, standing.interval
             if standing.last_success not in {None, before and before.last_success}:
                 self.read_at[name] = self.aging_since[name] = seconds
-                self.took[name] = standing.seconds
                 if name == PEERS and (
                     before is None or before.failures or not before.last_success
                 ):
@@ -205,6 +204,7 @@ class Knowledge:
                         self.bodies[one] = body, asked
                         began = seconds - standing.seconds
                         began = began if made_at is None else min(began, made_at)
+                        self.took[one] = seconds - began
                         reading = Accepted(seconds, began, made_at)
                         self.accepted.setdefault(one, []).append(reading)
         self._forget()
