@@ -231,6 +231,17 @@ class FigureTests(SynchronousTestCase):
             }
         )
 
+    def test_change(self) -> None:
+        """Peers of an account that cannot be read any more, or only now, are neither
+        lost nor new.
+        """
+        query = f"sum({board_query(NETWORK, 'Change in 1 h')})"
+        lost, found = (
+            reading(A) | {f'netbird_api_peers{{{B},connected="true"}}': values}
+            for values in ("5x4 stale", "_x5 5")
+        )
+        self.check({"lost": (lost, {query: 0}), "found": (found, {query: 0})})
+
     def test_unknown(self) -> None:
         """Networks are not all right while their peers are unknown. A login may expire
         while the account's settings are unknown. Routes are shown without networks.
@@ -301,14 +312,24 @@ class FigureTests(SynchronousTestCase):
             )
 
     def check(
-        self, situations: Mapping[str, tuple[Series, Mapping[str, float | None]]]
+        self,
+        situations: Mapping[
+            str, tuple[Mapping[str, float | str], Mapping[str, float | None]]
+        ],
     ) -> None:
-        """Check the value of each expression, or that it has none."""
+        """Check the value of each expression, or that it has none.
+
+        A series has a value that stays, or promtool's text of several.
+        """
         tests = [
             {
                 "name": name,
+                "interval": "1m",
                 "input_series": [
-                    {"series": series, "values": f"{value}x5"}
+                    {
+                        "series": series,
+                        "values": value if isinstance(value, str) else f"{value}x5",
+                    }
                     for series, value in samples.items()
                 ],
                 "promql_expr_test": [
