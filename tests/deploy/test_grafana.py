@@ -16,6 +16,7 @@ from tests.deploy.queries import (
     panel_queries,
     panels,
     selectors,
+    variable_queries,
 )
 from tests.integration.programs import program
 
@@ -241,6 +242,13 @@ class FigureTests(SynchronousTestCase):
             for values in ("5x4 stale", "_x5 5")
         )
         self.check({"lost": (lost, {query: 0}), "found": (found, {query: 0})})
+
+    def test_two_jobs(self) -> None:
+        """Two jobs of one exporter, of which one has its own metrics, are choices."""
+        own, of = (f'{{job="{job}",instance="a"}}' for job in ("api-exporter", "peers"))
+        samples = {f"api_exporter_build_info{own}": 1.0, f"netbird_api_peers{of}": 2.0}
+        choices = dict(variable_queries())["network: job"]
+        self.check({"two": (samples, {f"count(count by (job) ({choices}))": 2})})
 
     def test_unknown(self) -> None:
         """Networks are not all right while their peers are unknown. A login may expire
