@@ -13,6 +13,7 @@ from tests.deploy.queries import (
     DASHBOARDS,
     board_query,
     dashboard,
+    fill,
     panel_queries,
     panels,
     selectors,
@@ -25,7 +26,7 @@ Series = dict[str, float]
 
 FOLDER = DEPLOY / "grafana/dashboards"
 NETWORK, PEER = FOLDER / "network.json", FOLDER / "peer.json"
-AGENTS = FOLDER / "agent-network.json"
+AGENTS, EXPORTER = FOLDER / "agent-network.json", FOLDER / "exporter.json"
 
 COUNTERS = r"\w+(?:_total|_bucket)\{"
 
@@ -142,7 +143,7 @@ FIGURES = (
     (NETWORK, "The network"),
     (NETWORK, "Connected peers"),
     (NETWORK, "Findings"),
-    (FOLDER / "exporter.json", "Accounts read"),
+    (EXPORTER, "Accounts read"),
 )
 
 
@@ -242,6 +243,21 @@ class FigureTests(SynchronousTestCase):
             for values in ("5x4 stale", "_x5 5")
         )
         self.check({"lost": (lost, {query: 0}), "found": (found, {query: 0})})
+
+    def test_accounts(self) -> None:
+        """An account whose page does not answer is one of all, its process is not."""
+        [panel] = [p for p in panels(EXPORTER) if p["title"] == "Accounts read"]
+        read, every = (f"sum({fill(one['expr'])})" for one in panel["targets"])
+        one = reading(A) | {f"up{{{target()}}}": 1}
+        self.check(
+            {
+                "one page": (one | {f"up{{{B}}}": 0}, {read: 1, every: 2}),
+                "a process": (
+                    {f"up{{{of}}}": 0 for of in (target(), A, B)},
+                    {read: None, every: 2},
+                ),
+            }
+        )
 
     def test_two_jobs(self) -> None:
         """Two jobs of one exporter, of which one has its own metrics, are choices."""
