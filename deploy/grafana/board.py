@@ -6,7 +6,7 @@ from deploy.grafana.panels import SOURCE, Json
 from deploy.grafana.queries import PROCESS, TARGET, of
 from tools.json_text import json_text
 
-_EXPORTERS = '__name__=~"api_exporter_build_info|netbird_api_up"'
+_EXPORTERS = '__name__=~"api_exporter_build_info|netbird_api_(up|peers)"'
 
 
 def variable(name: str, title: str, query: str, **more: object) -> Json:

@@ -28,6 +28,9 @@ class ConfigTests(SynchronousTestCase):
             (example, "NetBirdLoginExpiresSoon", "help-desk"),
             (example, "NetBirdNetworkUnreachable", "on-call"),
             (example, "NetBirdServerDown", "on-call"),
+            # Without them, no alert about a network can fire.
+            (example, "ApiExporterDown", "on-call"),
+            (example, "ApiExporterUpstreamFailing", "on-call"),
             (example, "NetBirdPolicyEmpty", "nobody"),
         ):
             self.assertIn("SUCCESS", run(amtool, "check-config", file))
@@ -47,9 +50,9 @@ class ConfigTests(SynchronousTestCase):
         servers = (MONITORING / "rules.yml").read_text()
         known += re.findall(r"alert: (\w+)", servers)
         text = (MONITORING / "alertmanager.yml").read_text()
-        for matcher in re.findall(r'alertname =~ "(.*)"', text):
-            for name in re.findall(r"\w+(?=[|)])", matcher):
-                self.assertIn(f"NetBird{name.removeprefix('NetBird')}", known)
+        for prefix, names in re.findall(r"(\w+)\((.*?)\)", text):
+            for name in names.split("|"):
+                self.assertIn(f"{prefix}{name}", known)
 
 
 class InhibitionTests(SynchronousTestCase):

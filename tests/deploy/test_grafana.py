@@ -13,9 +13,11 @@ from tests.deploy.queries import (
     DASHBOARDS,
     board_query,
     dashboard,
+    fill,
     panel_queries,
     panels,
     selectors,
+    variable_queries,
 )
 from tests.integration.programs import program
 
@@ -24,7 +26,7 @@ Series = dict[str, float]
 
 FOLDER = DEPLOY / "grafana/dashboards"
 NETWORK, PEER = FOLDER / "network.json", FOLDER / "peer.json"
-AGENTS = FOLDER / "agent-network.json"
+AGENTS, EXPORTER = FOLDER / "agent-network.json", FOLDER / "exporter.json"
 
 COUNTERS = r"\w+(?:_total|_bucket)\{"
 
@@ -141,7 +143,7 @@ FIGURES = (
     (NETWORK, "The network"),
     (NETWORK, "Connected peers"),
     (NETWORK, "Findings"),
-    (FOLDER / "exporter.json", "Accounts read"),
+    (EXPORTER, "Accounts read"),
 )
 
 
@@ -231,6 +233,39 @@ class FigureTests(SynchronousTestCase):
             }
         )
 
+    def test_change(self) -> None:
+        """Peers of an account that cannot be read any more, or only now, are neither
+        lost nor new.
+        """
+        query = f"sum({board_query(NETWORK, 'Change in 1 h')})"
+        lost, found = (
+            reading(A) | {f'netbird_api_peers{{{B},connected="true"}}': values}
+            for values in ("5x4 stale", "_x5 5")
+        )
+        self.check({"lost": (lost, {query: 0}), "found": (found, {query: 0})})
+
+    def test_accounts(self) -> None:
+        """An account whose page does not answer is one of all, its process is not."""
+        [panel] = [p for p in panels(EXPORTER) if p["title"] == "Accounts read"]
+        read, every = (f"sum({fill(one['expr'])})" for one in panel["targets"])
+        one = reading(A) | {f"up{{{target()}}}": 1}
+        self.check(
+            {
+                "one page": (one | {f"up{{{B}}}": 0}, {read: 1, every: 2}),
+                "a process": (
+                    {f"up{{{of}}}": 0 for of in (target(), A, B)},
+                    {read: None, every: 2},
+                ),
+            }
+        )
+
+    def test_two_jobs(self) -> None:
+        """Two jobs of one exporter, of which one has its own metrics, are choices."""
+        own, of = (f'{{job="{job}",instance="a"}}' for job in ("api-exporter", "peers"))
+        samples = {f"api_exporter_build_info{own}": 1.0, f"netbird_api_peers{of}": 2.0}
+        choices = dict(variable_queries())["network: job"]
+        self.check({"two": (samples, {f"count(count by (job) ({choices}))": 2})})
+
     def test_unknown(self) -> None:
         """Networks are not all right while their peers are unknown. A login may expire
         while the account's settings are unknown. Routes are shown without networks.
@@ -301,14 +336,24 @@ class FigureTests(SynchronousTestCase):
             )
 
     def check(
-        self, situations: Mapping[str, tuple[Series, Mapping[str, float | None]]]
+        self,
+        situations: Mapping[
+            str, tuple[Mapping[str, float | str], Mapping[str, float | None]]
+        ],
     ) -> None:
-        """Check the value of each expression, or that it has none."""
+        """Check the value of each expression, or that it has none.
+
+        A series has a value that stays, or promtool's text of several.
+        """
         tests = [
             {
                 "name": name,
+                "interval": "1m",
                 "input_series": [
-                    {"series": series, "values": f"{value}x5"}
+                    {
+                        "series": series,
+                        "values": value if isinstance(value, str) else f"{value}x5",
+                    }
                     for series, value in samples.items()
                 ],
                 "promql_expr_test": [

@@ -49,10 +49,11 @@ ELSEWHERE = {
     "api_exporter_threshold",
     "api_exporter_token_readable",
     "api_exporter_web_config_last_reload_successful",
+    "up",
 }
-"""Metrics that the demo does not have: its only account has no token file. It has
-neither TLS, authentication nor audit log, and knows no limit of requests. The shipped
-thresholds limit no refused logins."""
+"""Metrics that the demo does not have: its only account has no name (`up`), and no
+token file. It has neither TLS, authentication nor audit log, and knows no limit of
+requests. The shipped thresholds limit no refused logins."""
 
 
 FINDING = "api_exporter_finding_since_timestamp_seconds"

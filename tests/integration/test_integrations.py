@@ -20,17 +20,20 @@ DOCUMENT = (ROOT / "docs/integrations.md").read_text(encoding="utf-8")
 
 
 class Mailbox(HTTPServer):
-    """A server that collects what is posted."""
+    """A server that collects what is posted, if its status is 200."""
 
     def __init__(self) -> None:
         self.posted: list[str] = []
-        posted = self.posted
+        self.status = 200
+        mailbox = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 length = int(self.headers["Content-Length"])
-                posted.append(self.rfile.read(length).decode())
-                self.send_response(200)
+                text = self.rfile.read(length).decode()
+                if mailbox.status == 200:
+                    mailbox.posted.append(text)
+                self.send_response(mailbox.status)
                 self.end_headers()
 
             def log_message(self, *_: object) -> None:
@@ -123,7 +126,9 @@ class RecipesTests(ExporterTestCase):
         self.assertEqual(set(), used - set(columns))
 
     def assert_commands(self) -> None:
-        """The commands work with curl and jq, and tell each finding once."""
+        """The commands work with curl and jq, and tell each finding once, also after
+        a failure.
+        """
         mailbox = Mailbox()
         serve(self, mailbox)
         peer = json.loads(get(self.url("/lookup.json"))[2])[0]
@@ -133,10 +138,12 @@ class RecipesTests(ExporterTestCase):
         )
         self.assertNotEqual([], sentences)
         alerts, lookup, files = blocks("integrations.md", "sh")
+        alerts = alerts.replace(NTFY, f"http://127.0.0.1:{mailbox.server_port}")
+        mailbox.status = 503
+        self.assertIn("503", self.run_shell(f"({alerts}) 2>&1 || true"))
+        mailbox.status = 200
         for _ in range(2):
-            self.run_shell(
-                alerts.replace(NTFY, f"http://127.0.0.1:{mailbox.server_port}")
-            )
+            self.run_shell(alerts)
         self.assertEqual(sentences, mailbox.posted)
         shown = json.loads(
             self.run_shell(lookup.replace("100.64.0.7", peer["address"]))

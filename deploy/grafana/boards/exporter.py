@@ -45,6 +45,8 @@ def _headline() -> list[Json]:
     count = look("none", colour="text", empty=UNKNOWN)
     requests = of("api_exporter_upstream_requests_total")
     failing = f"count({_by_resource(_UP)} == 0)"
+    silent = of("up", 'account!=""')
+    every = any_of(of("netbird_api_up"), f"{silent} == 0")
     expires = of("api_exporter_access_token_expiration_timestamp_seconds")
     return [
         stat(
@@ -59,10 +61,7 @@ def _headline() -> list[Json]:
             "Accounts read",
             (8, 0, 8, 3),
             "Accounts whose peers an exporter can read, of all.",
-            {
-                "read": total(of("netbird_api_up")),
-                "of": f"count({one(of('netbird_api_up'))})",
-            },
+            {"read": total(of("netbird_api_up")), "of": f"count({one(every)})"},
             count,
             size=24,
         ),

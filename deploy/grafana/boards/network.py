@@ -37,8 +37,9 @@ from deploy.grafana.queries import (
 )
 
 _PEERS = total(of("netbird_api_peers"), "connected")
-_CONNECTED = total(of("netbird_api_peers", 'connected="true"'), "connected")
-_BEFORE = _CONNECTED.replace("})", "} offset 1h)")
+_NOW = one(of("netbird_api_peers", 'connected="true"'), "connected")
+_BEFORE = _NOW.replace("})", "} offset 1h)")
+_CONNECTED = f"sum({_NOW})"
 
 _ROWS = 20
 """Networks that a panel can show."""
@@ -122,8 +123,12 @@ def _headline() -> list[Json]:
         stat(
             "Change in 1 h",
             (18, 0, 6, 3),
-            "Connected peers now against an hour ago.",
-            {"": f"100 * ({_CONNECTED} / ({_BEFORE} > 0) - 1)"},
+            "Connected peers now against an hour ago, of accounts that were read both"
+            " times.",
+            {
+                "": f"100 * (sum({_NOW} and {_BEFORE})\n"
+                f"  / (sum({_BEFORE} and {_NOW}) > 0) - 1)"
+            },
             look(
                 "percent",
                 decimals=0,
