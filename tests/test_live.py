@@ -185,6 +185,15 @@ class AccountsTests(LiveTestCase):
         line = "info reloaded settings: no change"
         self.assertEqual(2, self.book.lines().count(line))
 
+    def test_proxy(self) -> None:
+        """Another proxy of the environment is a change, which the log names."""
+        del self.environ["UPSTREAM_PROXY"]
+        self.start()
+        self.environ["HTTP_PROXY"] = "http://proxy.example:3128"
+        self.reload()
+        line = "info reloaded settings: changed HTTP_PROXY"
+        self.assertIn(line, self.book.lines())
+
     def test_settings(self) -> None:
         """A changed account starts again, and keeps its records meanwhile."""
         self.start()

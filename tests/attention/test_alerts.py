@@ -17,6 +17,7 @@ OF_ONE_LIST = {
     "netbird_api_up",
     "netbird_api_management_update_available",
     "netbird_api_proxy_service_enabled",
+    "netbird_api_proxy_services",
 }
 """The only metrics of the network that alerts read: none of them joins lists."""
 
