@@ -122,11 +122,9 @@ def describe(before: Settings, after: Settings) -> str:
     old, new = before.accounts, after.accounts
     names = _different(before, after, PROCESS_SETTINGS)
     for account in old.keys() & new.keys():
-        changed = _different(old[account], new[account], ACCOUNT_SETTINGS)
-        proxies = [a[account].proxy_selection for a in (new, old)]
-        if not changed and proxies[0] != proxies[1]:  # a variable such as NO_PROXY
-            changed = {proxies[0].reason or proxies[1].reason}
-        names |= changed
+        names |= _different(old[account], new[account], ACCOUNT_SETTINGS)
+        if old[account].proxy_selection != new[account].proxy_selection:
+            names.add("the proxy")
     parts = {
         "changed": names,
         "new accounts": new.keys() - old.keys(),

@@ -216,7 +216,7 @@ class Checker:
         self._lines_before: dict[str, int] = {}
         self._uncounted: dict[str, int] = {}
         self._sent: Counter[str] = Counter()
-        self._answers_before: dict[tuple[str, str], tuple[int, int]] = {}
+        self._answers: dict[str, tuple[Counter[str], Counter[str], int]] = {}
         self._waits: dict[tuple[str, str], Request] = {}
         self._found_at: dict[str, tuple[object, int, dict[FindingKey, float]]] = {}
         self.judge = Judge(world)
@@ -228,7 +228,7 @@ class Checker:
             for memory in (
                 *(self.log_states, self._refreshes, self._watched, self._pauses),
                 *(self._lines_before, self._uncounted, self._busy_at, self._sent),
-                *(self._answers_before, self._waits, self._found_at),
+                *(self._answers, self._waits, self._found_at),
             ):
                 memory.clear()
             self._networks.clear()
@@ -263,9 +263,7 @@ class Checker:
                 for token, users in self.world.upstream.tokens.items():
                     if name in users:
                         self._pauses.pop(token, None)
-            for answer in [*self._answers_before]:
-                if answer[0] == name:
-                    del self._answers_before[answer]
+            self._answers.pop(name, None)
             for log in self.world.logs:
                 if log.partition(".")[0] == name:
                     self._lines_before.pop(log, None)
@@ -304,8 +302,8 @@ class Checker:
 
     @promised("troubleshooting.md")
     def failures(self) -> Problems:
-        """A refresh fails only if a name was not found, a connection was not made, or a
-        request had no good answer.
+        """A refresh fails only if a name was not found, a connection was not made, a
+        request of the account had no good answer, or a body or a disk was bad.
         """
         world = self.world
         for account, known in self.known():
@@ -459,8 +457,8 @@ class Checker:
 
     @promised("troubleshooting.md")
     def waits(self) -> Problems:
-        """After a 503 with Retry-After a path is requested again after that time, or an
-        interval.
+        """After a 503 with Retry-After a list, but for the peers, is requested again
+        after that time, or an interval.
         """
         for request, _ in self.requests:
             key = request.account, request.path
@@ -895,26 +893,28 @@ class Checker:
 
     @promised("metrics.md", every=QUARTER)
     def counted(self) -> Problems:
-        """Each response of the NetBird API is counted once, by its status."""
+        """Each response to a valid token is counted once, by its status."""
         exporter, upstream = self.world.exporter, self.world.upstream
         if exporter is None:
             return
         for account, known in self.world.known.items():
             _, page = exporter.machine.get(f"/metrics?account={account}")
-            reader, unsure = (
-                exporter.accounts.get(account),
-                upstream.incomplete[account],
-            )
+            reader = exporter.accounts.get(account)
             if reader is None or reader.network is not known.network:
                 continue  # A reload has ended meanwhile.
-            for code, count in _ANSWERS.findall(page):
-                key = account, code.decode()
-                # A request without a valid token has no account.
-                if key[1] not in {"none", "other", "401"}:
-                    more = int(count) - upstream.answered[key]
-                    least, before = self._answers_before.setdefault(key, (more, unsure))
-                    if not least <= more <= least + unsure - before:
-                        yield f"{account}: {more - least} too many answers {key[1]}"
+            counted = Counter({c.decode(): int(n) for c, n in _ANSWERS.findall(page)})
+            sent = Counter(
+                {c: n for (a, c), n in upstream.answered.items() if a == account}
+            )
+            unsure, before = upstream.incomplete[account], self._answers.get(account)
+            self._answers[account] = counted, sent, unsure
+            if before is None:
+                continue
+            # A request without a valid token has no account.
+            for code in {*counted, *sent} - {"none", "other", "401"}:
+                more = counted[code] - before[0][code] - sent[code] + before[1][code]
+                if not 0 <= more <= unsure - before[2]:
+                    yield f"{account}: {more} too many answers {code}"
 
     # Each hour
 

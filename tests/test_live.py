@@ -191,7 +191,7 @@ class AccountsTests(LiveTestCase):
         self.start()
         self.environ["HTTP_PROXY"] = "http://proxy.example:3128"
         self.reload()
-        line = "info reloaded settings: changed HTTP_PROXY"
+        line = "info reloaded settings: changed the proxy"
         self.assertIn(line, self.book.lines())
 
     def test_settings(self) -> None:

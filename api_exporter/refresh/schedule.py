@@ -52,7 +52,7 @@ may answer so while a server starts."""
 
 
 def with_jitter(interval: float, jitter: Jitter) -> float:
-    """Return an interval changed by up to a tenth, against refreshes in step."""
+    """Change an interval by up to a tenth: exporters must not refresh in step."""
     return interval * (0.9 + 0.2 * jitter())
 
 

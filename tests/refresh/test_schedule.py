@@ -22,7 +22,7 @@ INTERVALS = {"peers": 30.0, "groups": 300.0, "users": 600.0}
 
 MANY = {"peers": 30.0, **{f"r{n}": 300.0 for n in range(19)}}
 
-BUSY_PERIODS = {"peers": 10.0, "groups": 20.0, "users": 30.0, "routes": 40.0}
+BUSY_INTERVALS = {"peers": 10.0, "groups": 20.0, "users": 30.0, "routes": 40.0}
 
 BROKEN = UpstreamError("http_5xx", "500")
 HUNG = UpstreamError("timeout", "no answer")
@@ -418,7 +418,7 @@ class StoryTests(SynchronousTestCase):
             schedule.failed("peers", 0.0, error)
             self.assertEqual(counts, allowed_at(budget) > 0.0)
 
-    def test_short_period(self) -> None:
+    def test_short_interval(self) -> None:
         """A short interval of the peers is their longest pause."""
         for error in ("untrusted", "refused", "hung"):
             story = f"0: → peers\n1: peers {error} → nothing until 3"
@@ -509,9 +509,9 @@ class AnyAnswersTests(SynchronousTestCase):
         self, answers: list[tuple[str, float, float | None]], seed: int
     ) -> None:
         """With any responses, the limits hold and no resource is forgotten."""
-        schedule = Turns(BUSY_PERIODS, jitter=Random(seed).random)
+        schedule = Turns(BUSY_INTERVALS, jitter=Random(seed).random)
         coming: dict[str, tuple[float, str, float | None]] = {}
-        refreshed_at = dict.fromkeys(BUSY_PERIODS, 0.0)
+        refreshed_at = dict.fromkeys(BUSY_INTERVALS, 0.0)
         now = quiet_until = 0.0
 
         def start_all() -> None:
