@@ -302,8 +302,8 @@ class Checker:
 
     @promised("troubleshooting.md")
     def failures(self) -> Problems:
-        """A refresh fails only if a name was not found, a connection was not made, a
-        request of the account had no good answer, or a body or a disk was bad.
+        """A refresh fails only after a failed look-up or connection, a bad response, a
+        bad body or a full disk.
         """
         world = self.world
         for account, known in self.known():
