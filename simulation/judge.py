@@ -268,6 +268,8 @@ class AccountJudge:
             others = [one for one in finder.reads if one != PEERS]
         begin = max(begin, self._world.computed_at)
         asked = max((self._asked(one, begin) for one in others), default=begin)
+        # A request may have been under way when the finding was seen first.
+        asked = max(asked, self._asked(newest, min(first, begin)))
         return min(begin + MAX_WAIT + SLOW_COMPUTATION, asked + PROMPT)
 
     def _synced(self, one: str) -> float:
