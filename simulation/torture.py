@@ -156,7 +156,8 @@ class FragileWorld(World):
         self._checks = Checks(self)
 
     def _on_fault(self) -> None:
-        self.disturbed_at = self.seconds()
+        self.disturbed_at = self.trouble[""] = self.seconds()
+        self.name_failures.append(self.seconds())
         self._disturb(*NAMES)
 
     def _plan_events(self) -> None:

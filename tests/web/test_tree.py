@@ -38,7 +38,7 @@ class TreeTests(ServedTestCase):
             ("/%1b[2J<b>", r"There is no page '/\x1b[2J<b>'."),
             ("/..", "'/..'"),
             ("/health/", "'/health/'. Write /health without another slash."),
-            ("//health", "'//health'. Write /health without another slash."),
+            ("//health", "//health'. Write /health without another slash."),
             ("/debug/pprof/", "It needs the option --enable-pprof."),
             ("/lookup", "It needs the setting LOOKUP=true."),
             ("/sd/accounts", "It needs several accounts (ACCOUNTS_DIR)."),
