@@ -348,12 +348,14 @@ def _decode_loosely(
     text = bytes(raw).decode("utf-8", "replace")
     if len(raw) > _MAX_CONVERTED_BYTES:
         return decoder.decode(text)
-    value = _without_absent(msgspec.json.decode(text), instants(decoder.type))
+    record: Any = decoder.type  # msgspec 0.23 declares another type of it
+    value = _without_absent(msgspec.json.decode(text), instants(record))
     try:
-        return msgspec.convert(value, decoder.type)
+        decoded: Struct = msgspec.convert(value, record)
     except msgspec.ValidationError:
-        wrong |= remove_wrong_types(value, decoder.type)
-        return msgspec.convert(value, decoder.type)
+        wrong |= remove_wrong_types(value, record)
+        decoded = msgspec.convert(value, record)
+    return decoded
 
 
 def _without_absent(value: object, times: frozenset[str]) -> object:
