@@ -195,7 +195,7 @@ def decode_problem(error: Exception) -> str:
     text = str(error)
     if isinstance(error, RecursionError):
         return "the JSON is nested too deeply"
-    if isinstance(error, UnicodeDecodeError):
+    if isinstance(error, UnicodeDecodeError):  # pragma: no cover - msgspec < 0.23
         return "the text is not UTF-8"
     if not isinstance(error, msgspec.MsgspecError):
         return text  # a ValueError of this package
