@@ -195,7 +195,8 @@ def decode_problem(error: Exception) -> str:
     text = str(error)
     if isinstance(error, RecursionError):
         return "the JSON is nested too deeply"
-    if isinstance(error, UnicodeDecodeError):  # pragma: no cover - msgspec < 0.23
+    # The latter is msgspec 0.23 and newer.
+    if isinstance(error, UnicodeDecodeError) or text == "Invalid UTF-8 encoded string":
         return "the text is not UTF-8"
     if not isinstance(error, msgspec.MsgspecError):
         return text  # a ValueError of this package

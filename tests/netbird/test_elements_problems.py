@@ -34,6 +34,7 @@ class DecodeProblemTests(SynchronousTestCase):
             (b'{"id":"a"', "the JSON is cut off"),
             (b"<html>", "this is not JSON, from byte 0 on"),
             (b'{"id":"a"}}', "this is not JSON, from byte 11 on"),
+            (b'{"id":"%b"}' % (b"\xff" * 2**19), "the text is not UTF-8"),
             (b"[]", "the JSON is a list, not an object"),
             (b"{}", "the field id is missing"),
             (b'{"id":1.5}', "id is a number, not a string"),

@@ -1,5 +1,7 @@
 """The tree of pages, and its smaller pages."""
 
+from api_exporter.serving.site import BoundedSite
+from tests.web.connection import Connection
 from tests.web.served import ServedTestCase
 from tests.web.watched import Watched
 
@@ -24,6 +26,13 @@ class TreeTests(ServedTestCase):
             ):
                 self.assert_page(path)
 
+    def test_two_slashes(self) -> None:
+        """The path is repeated as it was sent. Newer clients change it."""
+        connection = Connection(BoundedSite(self.tree, self.watched.clock))
+        connection.ask("//health")
+        words = b"'//health'. Write /health without another slash."
+        self.assertIn(words, connection.heard())
+
     def test_metrics_path(self) -> None:
         """The metrics are only at the path of the setting."""
         self.serve("/a/b/c")
@@ -38,7 +47,6 @@ class TreeTests(ServedTestCase):
             ("/%1b[2J<b>", r"There is no page '/\x1b[2J<b>'."),
             ("/..", "'/..'"),
             ("/health/", "'/health/'. Write /health without another slash."),
-            ("//health", "//health'. Write /health without another slash."),
             ("/debug/pprof/", "It needs the option --enable-pprof."),
             ("/lookup", "It needs the setting LOOKUP=true."),
             ("/sd/accounts", "It needs several accounts (ACCOUNTS_DIR)."),
