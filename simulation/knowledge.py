@@ -69,7 +69,6 @@ class Knowledge:
     Attributes:
         bodies: the last good body of each resource, and the time of its request.
         read_at: the time of the last good body, in seconds of the clock.
-        took: seconds from its request until then: peers wait for the current user.
         accepted: the readings of each resource that is known, in their order.
         failed_at: the end of the last refresh of each resource that failed.
         tried_at: the end of the last refresh of each resource, successful or not.
@@ -100,7 +99,6 @@ class Knowledge:
         self.account = account
         self.bodies: dict[str, tuple[bytes, float]] = {}
         self.read_at: dict[str, float] = {}
-        self.took: dict[str, float] = {}
         self.aging_since: dict[str, float] = {}
         self.accepted: dict[str, list[Accepted]] = {}
         self.failed_at: dict[str, float] = {}
@@ -138,7 +136,6 @@ class Knowledge:
             if decoders.get(r.name) is not r.decoder
         }
         self.read_at.update(before.read_at)
-        self.took.update(before.took)
         freshness = self.network.states
         for name in before.aging_since.keys() & before.network.states:
             if name in freshness:
@@ -189,8 +186,10 @@ class Knowledge:
                 self.refused_at = seconds
             has_expired = standing.withdrawn and before and not before.withdrawn
             if has_expired and name in self.read_at:
-                age = seconds - self.read_at[name] + self.took.get(name, 0.0)
-                self.expired_after[name] = age, standing.interval
+                # Peers that wait for the current user expire by their answer's time.
+                readings = self.accepted.get(name)
+                read_at = readings[-1].began if readings else self.read_at[name]
+                self.expired_after[name] = seconds - read_at, standing.interval
             if standing.last_success not in {None, before and before.last_success}:
                 self.read_at[name] = self.aging_since[name] = seconds
                 if name == PEERS and (
@@ -204,7 +203,6 @@ class Knowledge:
                         self.bodies[one] = body, asked
                         began = seconds - standing.seconds
                         began = began if made_at is None else min(began, made_at)
-                        self.took[one] = seconds - began
                         reading = Accepted(seconds, began, made_at)
                         self.accepted.setdefault(one, []).append(reading)
         self._forget()

@@ -3,7 +3,7 @@
 It has its own time, and all events have one order: nothing here is random.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from twisted.internet.address import IPv4Address
@@ -11,10 +11,8 @@ from twisted.internet.error import ConnectionRefusedError as NobodyListens
 from twisted.internet.error import TimeoutError as NoConnection
 from twisted.internet.error import UserError
 from twisted.internet.interfaces import (
-    IAddress,
     IDelayedCall,
     IHostnameResolver,
-    IHostResolution,
     IPushProducer,
     IResolutionReceiver,
 )
@@ -23,13 +21,12 @@ from twisted.internet.task import Clock
 from twisted.internet.testing import StringTransport
 from twisted.python.failure import Failure
 from twisted.python.threadpool import ThreadPool
-from zope.interface import implementer
 
 from api_exporter.ports import Compute
 from api_exporter.refresh.compute import ComputeThread
 from simulation.disk import Hangs
 from simulation.link import LATENCY, Link, Server
-from tests.memory_reactor import MemoryReactor, Resolution
+from tests.memory_reactor import MemoryReactor, Resolver
 
 MAX_CALLS_AT_ONCE = 100_000
 """The limit of calls in one instant. More are an endless loop."""
@@ -164,39 +161,28 @@ class Port:
         self.factory.doStop()
 
 
-@implementer(IHostnameResolver)
-class Resolver:
-    """Looks up names in threads, which nothing can stop. Each name has one address."""
+class SlowResolver(Resolver):
+    """Looks up names in threads, which nothing can stop."""
 
     def __init__(self, machine: "Machine") -> None:
         self._machine = machine
 
-    def resolveHostName(
-        self,
-        resolutionReceiver: IResolutionReceiver,  # noqa: N803
-        hostName: str,  # noqa: N803
-        portNumber: int = 0,  # noqa: N803
-        addressTypes: Sequence[type[IAddress]] | None = None,  # noqa: ARG002, N803
-        transportSemantics: str = "TCP",  # noqa: ARG002, N803
-    ) -> IHostResolution:
+    def look_up(self, receiver: IResolutionReceiver, port: int) -> None:
         began, (seconds, is_found) = self._machine.seconds(), self._machine.look_up()
-        resolution = Resolution(hostName)
-        resolutionReceiver.resolutionBegan(resolution)
 
         def end() -> None:
             self._machine.lookups = {c for c in self._machine.lookups if c.active()}
             self._machine.connecting_since = began
             if is_found:
-                address = IPv4Address("TCP", "127.0.0.1", portNumber)
-                resolutionReceiver.addressResolved(address)
-            resolutionReceiver.resolutionComplete()
+                super(SlowResolver, self).look_up(receiver, port)
+            else:
+                receiver.resolutionComplete()
             self._machine.connecting_since = None
 
         if seconds:
             self._machine.lookups.add(self._machine.callLater(seconds, end))
         else:
             end()
-        return resolution
 
 
 class Connector:
@@ -243,6 +229,7 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
     Args:
         work: does the work of a thread.
         next_duration: returns the seconds of the next computation.
+        look_up: returns the seconds of a name's next look-up, and whether it succeeds.
 
     Attributes:
         compute_thread: the thread of the exporter's computations.
@@ -265,16 +252,18 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
         server: Server,
         work: Callable[[Callable[[], Any]], Any],
         next_duration: Callable[[], float],
+        look_up: Callable[[], tuple[float, bool]] = lambda: (0.0, True),
     ) -> None:
         MemoryReactor.__init__(self)
         Timers.__init__(self, at)
         self.server = server
         self.ports: dict[int, Port] = {}
         self.links: dict[Link, None] = {}
+        self.look_up = look_up
         self.lookups: set[IDelayedCall] = set()
         self.connecting_since: float | None = None
         self.request_began = at
-        self.nameResolver: IHostnameResolver = Resolver(self)
+        self.nameResolver: IHostnameResolver = SlowResolver(self)
         self._threads = Threads(self, work)
         self.log_threads: ThreadPool = self._threads
         self.compute_thread = OneThread(self, next_duration)
@@ -284,10 +273,6 @@ class Machine(Timers, MemoryReactor):  # type: ignore[misc]  # both have no such
     def outlived(self) -> set[IDelayedCall]:
         """Return the timers of work for which the end of the process does not wait."""
         return self.compute_thread.pending | self._threads.hanging | self.lookups
-
-    def look_up(self) -> tuple[float, bool]:
-        """Return the seconds of a look-up that begins now, and whether it succeeds."""
-        return 0.0, True
 
     def run_until(self, end: float) -> None:
         """Run all calls that are due until then, each at its time."""

@@ -576,12 +576,11 @@ class World:
                 self._disturb(name)
 
     def _machine(self) -> Machine:
-        machine = Machine(self._now, self.upstream, self.disk.run, self._computing)
-        vars(machine)["look_up"] = self._look_up
-        return machine
+        run, computing, look_up = self.disk.run, self._computing, self._look_up
+        return Machine(self._now, self.upstream, run, computing, look_up)
 
     def _look_up(self) -> tuple[float, bool]:
-        """See `Machine.look_up`."""
+        """See `Machine`."""
         chance = self._name_chance
         if not self.weather.slow_names:
             return THREAD_SECONDS, True

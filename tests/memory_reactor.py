@@ -40,9 +40,13 @@ class Resolver:
     ) -> IHostResolution:
         resolution = Resolution(hostName)
         resolutionReceiver.resolutionBegan(resolution)
-        resolutionReceiver.addressResolved(IPv4Address("TCP", "127.0.0.1", portNumber))
-        resolutionReceiver.resolutionComplete()
+        self.look_up(resolutionReceiver, portNumber)
         return resolution
+
+    def look_up(self, receiver: IResolutionReceiver, port: int) -> None:
+        """Give the receiver the address, and end."""
+        receiver.addressResolved(IPv4Address("TCP", "127.0.0.1", port))
+        receiver.resolutionComplete()
 
 
 @implementer(IReactorPluggableNameResolver)

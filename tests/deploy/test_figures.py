@@ -33,12 +33,8 @@ class FiguresTests(SynchronousTestCase):
             name: RESOURCE_BY_NAME[name].interval for name in (*read, "current_user")
         }
         of_agents = {resource.name for resource in agent_network.SUBJECT.resources}
-        agents = sum(
-            60 / interval for n, interval in intervals.items() if n in of_agents
-        )
-        others = {
-            n: interval for n, interval in intervals.items() if n not in of_agents
-        }
+        agents = sum(60 / s for n, s in intervals.items() if n in of_agents)
+        others = {n: s for n, s in intervals.items() if n not in of_agents}
         least = per_minute([others])
         text = " ".join(self.document("docs/connections.md").split())
         self.assertIn(
