@@ -38,8 +38,10 @@ OTHER_FILES = 192
 """Open files besides the clients' connections: logs, connections to the NetBird API,
 the event loop's, and connections that are being closed."""
 
-FILES_PER_ACCOUNT = 3
-"""Connections of each account after the first: two requests, one connection attempt."""
+FILES_PER_ACCOUNT = 6
+"""Connections of each account after the first: two requests, three without an answer so
+far, one connection attempt.
+"""
 
 log = Logger()
 

@@ -102,8 +102,8 @@ class AccountSettings(Struct, frozen=True, kw_only=True):
         parsers.optional(parsers.rate_limit),
         "requests a minute and burst, such as 120/1200",
         "Requests that the NetBird API allows for the token, if you know them. If"
-        " the refresh intervals need more, the exporter lengthens them, the longest"
-        " first.",
+        " the refresh intervals need more, the exporter lengthens them, the access"
+        " log's first, then the longest.",
     )
     upstream_proxy: Proxy | Literal["none"] | None = setting(
         parsers.optional(proxy_or_none),

@@ -139,7 +139,7 @@ def _environment(
     return _with_absolute_paths(environ, options.folder), process
 
 
-_OF_LIBRARIES = re.compile(r"(?i:https?_proxy|no_proxy)|(SSL_CERT_|PYTHON|MALLOC_).*")
+_OF_LIBRARIES = re.compile(r"(?i:https?_proxy|no_proxy)|SSL_CERT_.*")
 """Variables that a configuration file may contain, although they are no settings."""
 
 

@@ -179,13 +179,13 @@ class MaxConnectionsTests(SynchronousTestCase):
     def test_accounts(self) -> None:
         """With many accounts, the limit of open files is raised if possible."""
         book = logbook(self)
-        for soft, enough in ((292, 442), (1192, 1192)):
+        for soft, enough in ((292, 592), (1192, 1192)):
             self.limit(soft)
             self.assertEqual(100, connection_limit(100, 51))
             self.assertEqual(enough, getrlimit(RLIMIT_NOFILE)[0])
         self.assertEqual([], book.lines())
         hard = getrlimit(RLIMIT_NOFILE)[1]
-        self.assertEqual(hard - 195, connection_limit(hard, 2))
+        self.assertEqual(hard - 198, connection_limit(hard, 2))
 
     def test_no_room(self) -> None:
         """With too few open files, the limit is lower with a warning, but not 0."""

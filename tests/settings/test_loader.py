@@ -119,9 +119,7 @@ class WarningTests(SynchronousTestCase):
     def test_file_lines(self) -> None:
         """Names that are no settings and repeated ones have a warning with a line."""
         file = Path(self.mktemp()).absolute()
-        names = (
-            "HTTPS_PROXY= no_proxy=x SSL_CERT_DIR=/a PYTHONUTF8=1 MALLOC_ARENA_MAX=2"
-        )
+        names = "HTTPS_PROXY= no_proxy=x SSL_CERT_DIR=/a PYTHONUTF8=1"
         lines = (
             *("UPSTREAM_API_URL=http://10.0.0.1", "UPSTREAM_API_TOKEN=secret"),
             *("LOG_LEVEL=debug", "WEB_CFG=/x", "FOO=1", "LOG_LEVEL=info"),
@@ -144,6 +142,7 @@ class WarningTests(SynchronousTestCase):
                 f"warning {file}:8: {twice} 6: the last one counts",
                 f"warning {file}:9: the name {end}",
                 f"warning {file}:10: nbp_… {end}",
+                f"warning {file}:14: PYTHONUTF8 {end}",
             ],
             book.lines(),
         )
