@@ -5,7 +5,6 @@ import re
 import sys
 from collections import Counter
 
-import yaml
 from prometheus_client import CollectorRegistry, generate_latest
 from twisted.trial.unittest import SynchronousTestCase
 
@@ -147,17 +146,6 @@ class PromtoolTests(SynchronousTestCase):
         run(program("promtool"), "test", "rules", folder / "test.yml")
         for line in rules.read_text().splitlines():
             self.assertEqual("cluster," in line, "netbird_instance," in line, line)
-
-    def test_two_jobs(self) -> None:
-        """Two documented jobs of one exporter share no series. What rules join is in
-        the one that alerts need by name.
-        """
-        [text] = blocks("prometheus.md", "yaml", "How many series")
-        first, second = yaml.safe_load(text)["scrape_configs"]
-        self.assertEqual("api-exporter", first["job_name"])
-        collected = first["params"]["collect[]"]
-        self.assertLessEqual({"peers", "account", "reverse_proxy"}, {*collected})
-        self.assertEqual([*collected, "exporter"], second["params"]["exclude[]"])
 
     def test_replaced_alerts(self) -> None:
         """No documented replacement of an alert fires for a list that is in time."""
