@@ -236,7 +236,7 @@ class Schedule:
         began = self._end_request(name)
         if error.unsent:
             self._budget.refund()
-        if name != PEERS and began <= self._recovered_at:
+        if name != PEERS and began < self._recovered_at:
             # It began in an outage that is over.
             self._change(name, backoff=0.0, due=now)
             return

@@ -235,12 +235,18 @@ A failure of the outage does not lengthen the wait after the next one.
 307.9: → nothing
 308: → groups
 
-A request that begins with the peers' first good answer is one of the outage, too.
+A request that begins before the peers' first good answer is one of the outage, too.
 300: → peers, groups
 300: peers broken, groups broken → nothing
 330: → peers, groups
-330: peers ok → nothing
-331: groups hung → groups
+331: peers ok → nothing
+332: groups hung → groups
+
+One that begins with that answer is not: its failure waits as long as it asks.
+300: → peers, groups
+300: peers broken, groups broken → nothing
+330: → peers ok, groups
+331: groups 503 100 → nothing
 
 A short outage makes no other resource due.
 30: → peers broken
