@@ -270,15 +270,18 @@ class Checker:
         self._networks = networks
 
     def _is_retry(self, request: Request) -> bool:
-        """Return whether the same refresh has sent this request before."""
+        """Return whether the same refresh has tried this request before."""
         if request.account not in self.world.known:
             return True  # it has been killed meanwhile
         name = PATHS.get(request.path, "access_tokens")
-        freshness = self.world.known[request.account].network.states
-        ended = freshness[name].ended_at if name in freshness else None
+        states = self.world.known[request.account].network.states
+        began, ended = None, None
+        if name in states:
+            began, ended = states[name].began, states[name].ended_at
         key = request.account, name
         before, self._refreshes[key] = self._refreshes.get(key, NEVER), ended
-        return before == ended
+        # A try whose name was looked up in vain has sent nothing.
+        return before == ended or (began is not None and request.began > began + 1.0)
 
     def known(self) -> Iterator[tuple[str, Knowledge]]:
         """Return the accounts of which anything was refreshed in this step."""
