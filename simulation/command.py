@@ -51,9 +51,10 @@ def _seeds(text: str) -> range:
 
 def _report(runs: Iterable[Run], options: Namespace, *, repeated: bool) -> bool:
     """Print every run. Return whether any run violated an invariant."""
-    failed, reached = False, Counter[str]()
+    failed, reached = list[str](), Counter[str]()
     for done in runs:
-        failed |= bool(done.found)
+        if done.found:
+            failed.append(f"seed {done.seed}, step {done.step}: {done.found}")
         reached.update(done.reached)
         _print_run(done, repeated=repeated)
         if options.record and not done.found:
@@ -68,10 +69,9 @@ def _report(runs: Iterable[Run], options: Namespace, *, repeated: bool) -> bool:
     if options.probes:
         for probe in PROBES:
             print(f"{reached[probe.name]:>8} {probe.name}")
-        for name in missed(reached):
-            print(f"never reached: {name}")
-            failed = True
-    return failed
+        failed += [f"never reached: {name}" for name in missed(reached)]
+        print("\n".join(failed))
+    return bool(failed)
 
 
 def _print_run(done: Run, *, repeated: bool) -> None:

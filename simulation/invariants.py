@@ -14,7 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from api_exporter.attention.finding import FindingKey
-from api_exporter.netbird.resource_state import MIN_MAX_AGE, OVERDUE_INTERVALS
+from api_exporter.netbird.resource_state import (
+    MIN_MAX_AGE,
+    OVERDUE_INTERVALS,
+    ResourceState,
+)
 from api_exporter.netbird.resources import ACCESS_LOG, PEERS, PROBE_PATH
 from api_exporter.refresh.budget import GROWTH, MAX_PAUSE, MIN_PAUSE, MIN_RATE, SLOTS
 from api_exporter.refresh.network import AccountNetwork
@@ -153,6 +157,10 @@ LONGEST_COMPUTATION = 60.0
 """Seconds within which findings are evaluated after the end of a wait."""
 
 
+def _resource(request: Request) -> str:
+    return PATHS.get(request.path, "access_tokens")
+
+
 def _found_keys(state: KeptFindings) -> set[FindingKey]:
     return {finding.key for own in state.by_finder.values() for finding in own}
 
@@ -273,15 +281,23 @@ class Checker:
         """Return whether the same refresh has tried this request before."""
         if request.account not in self.world.known:
             return True  # it has been killed meanwhile
-        name = PATHS.get(request.path, "access_tokens")
-        states = self.world.known[request.account].network.states
-        began, ended = None, None
-        if name in states:
-            began, ended = states[name].began, states[name].ended_at
-        key = request.account, name
+        state, key = self._state(request), (request.account, _resource(request))
+        began, ended = (state.began, state.ended_at) if state else (None, None)
         before, self._refreshes[key] = self._refreshes.get(key, NEVER), ended
         # A try whose name was looked up in vain has sent nothing.
         return before == ended or (began is not None and request.began > began + 1.0)
+
+    def _state(self, request: Request) -> ResourceState | None:
+        """Return the state of the resource that a request is for, if it is known."""
+        known = self.world.known.get(request.account)
+        return known.network.states.every.get(_resource(request)) if known else None
+
+    def _has_no_slot(self, request: Request) -> bool:
+        """Return whether the refresh of a request has had no header for too long."""
+        state, now = self._state(request), self.world.seconds()
+        if state is None or state.began is None:
+            return False
+        return state.is_silent and state.began <= now - SILENT_SECONDS
 
     def known(self) -> Iterator[tuple[str, Knowledge]]:
         """Return the accounts of which anything was refreshed in this step."""
@@ -391,7 +407,7 @@ class Checker:
         pending = self.world.upstream.pending
         least = self.world.seconds() - SILENT_SECONDS + MAX_SENDING_SECONDS
         others = [r for r in pending if r.path != "api/peers"]
-        fresh = [r for r in others if r.began > least]
+        fresh = [r for r in others if r.began > least and not self._has_no_slot(r)]
         for what, requests, of_token, of_account in (
             ("for peers", [r for r in pending if r.path == "api/peers"], SLOTS, 1),
             ("for others", fresh, SLOTS, 1),
