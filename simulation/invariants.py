@@ -220,7 +220,7 @@ class Checker:
         self._pauses: dict[str, Pause] = {}
         self._budget_left = self._budget_at = 0.0
         self._busy_at: dict[tuple[str, bool], float] = {}
-        self._unreachable_at = -inf
+        self._unreachable_at = self._room_at = -inf
         self._lines_before: dict[str, int] = {}
         self._uncounted: dict[str, int] = {}
         self._sent: Counter[str] = Counter()
@@ -250,8 +250,12 @@ class Checker:
             peers = request.path == "api/peers"
             self._busy_at[request.account, peers] = self.world.seconds()
 
+        now = self.world.seconds()
         if self.world.weather.may_be_unreachable():
-            self._unreachable_at = self.world.seconds()
+            self._unreachable_at = now
+        for known in self.world.known.values():
+            room_at = known.network.refused_paths.allowed_at("", now)
+            self._room_at = max(self._room_at, room_at)
 
     def _follow_reloads(self) -> None:
         """Forget what a reload has ended: accounts, and resources of those left."""
@@ -625,10 +629,8 @@ class Checker:
                 continue
             for name, standing in freshness.items():
                 busy_at = self._busy_at.get((account, name == PEERS), 0.0)
-                idle = now - max(known.recovered_at, busy_at)
+                idle = now - max(known.recovered_at, busy_at, self._room_at)
                 requested = name not in _DELAYED and standing.supported is not False
-                if known.network.is_held_back(RESOURCE_BY_NAME[name]):
-                    requested = False  # too many paths were refused
                 wait = standing.interval
                 if not standing.records:
                     wait *= RESOURCE_BY_NAME[name].idle_intervals
