@@ -372,7 +372,7 @@ class Refresher(Service):
         except UpstreamError as error:
             self._on_error(resource, error, begin)
             if not error.unsent:
-                self._delay(resource, begin, records=1)
+                self._rest_after_failure(resource, begin)
         except MemoryError:
             self._fail(name, UpstreamError("internal", "not enough memory"), begin)
         except Exception:  # noqa: BLE001 - a defect must not end the refreshes
@@ -417,6 +417,12 @@ class Refresher(Service):
         if interval > usual:
             self._states.change(name, rests_until=begin + interval)
         return interval
+
+    def _rest_after_failure(self, resource: Resource[Any], begin: float) -> None:
+        """Delay the next request by an interval at most: its metrics may expire."""
+        cost = resource.cost * (self._clock.seconds() - begin)
+        rest = min(cost, self._states.intervals[resource.name])
+        self._states.change(resource.name, rests_until=begin + rest)
 
     def _set_window_end(self, resource: Resource[Any]) -> None:
         now = self._now()

@@ -193,6 +193,14 @@ class CostTests(SynchronousTestCase):
             if is_up:
                 self.assertLessEqual(1200, state.interval)
 
+    def test_rest_after_failure(self) -> None:
+        """After a timeout it rests for an interval at most: its metrics may expire."""
+        error = UpstreamError("timeout", "no complete response within 30 s")
+        network = Agents(agent_consumption=error)
+        network.took["consumption"] = 30.0
+        network.advance(HOUR)
+        self.assertLessEqual(5, len(network.times("consumption")))
+
     def test_expiry(self) -> None:
         """The log has the time after which the metrics of a slow resource expire."""
         book = logbook(self)
