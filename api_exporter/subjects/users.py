@@ -22,7 +22,7 @@ from api_exporter.netbird.records import (
     User,
     personal_labels,
 )
-from api_exporter.netbird.resources import MINUTE, Resource
+from api_exporter.netbird.resources import CURRENT_USER, MINUTE, Resource
 from api_exporter.subjects import Subject
 
 
@@ -340,7 +340,11 @@ def access_tokens(snapshot: Snapshot) -> Iterator[Finding]:
 
 def unwatched_token(snapshot: Snapshot) -> Iterator[Finding]:
     tokens = snapshot.states.get(ACCESS_TOKENS.name)
-    if tokens is not None and tokens.supported is False:
+    sources = (snapshot.states.get(name) for name in (CURRENT_USER, USERS.name))
+    is_user_unknown = snapshot.inventory.current_user_id is None and all(
+        one is None or one.supported is False or one.up is True for one in sources
+    )
+    if tokens is not None and (tokens.supported is False or is_user_unknown):
         yield snapshot.finding(
             TOKEN_NOT_WATCHED,
             "has an unknown expiry date: no alert warns before the token expires.",

@@ -9,6 +9,8 @@ from api_exporter.subjects.watch import unknown_resources
 from tests.attention.looking import DAY, HOUR, FindingsTestCase, at, seen
 from tests.inventories import inventory_of
 
+SOURCES = ("current_user", "users")
+
 
 class UsersExpiryTests(FindingsTestCase):
     def test_access_token(self) -> None:
@@ -91,8 +93,17 @@ class TokenTests(FindingsTestCase):
             "ApiExporterTokenNotWatched: The exporter's token has an unknown expiry"
             " date: no alert warns before the token expires."
         )
-        for not_read, expected in ((NotRead.REFUSED, line), (None, "")):
-            states = {"access_tokens": ResourceState(interval=600, not_read=not_read)}
+        unread = ResourceState(interval=600)
+        refused = replace(unread, not_read=NotRead.REFUSED)
+        for states, expected in (
+            ({"access_tokens": refused, "current_user": unread}, line),
+            ({"access_tokens": unread, "current_user": unread}, ""),
+            # Nothing says whose token it is: an old server, with `users` off or refused
+            ({"access_tokens": unread, "current_user": refused}, line),
+            ({"access_tokens": unread} | dict.fromkeys(SOURCES, refused), line),
+            ({"access_tokens": unread, "current_user": refused, "users": unread}, ""),
+            ({"current_user": refused}, ""),
+        ):
             looked = seen(inventory_of(access_tokens=()), states=states)
             self.tells(looked, expected)
-            self.assertEqual((), unknown_resources(looked))
+            self.assertNotIn("access_tokens", unknown_resources(looked))
