@@ -181,6 +181,21 @@ class StatusPageTests(TestCase):
         await self.until(browser, "!document.title.startsWith('Not working')")
         self.assertIs(True, await browser.value("lost.hidden"))
 
+    async def test_focus(self) -> None:
+        """An update keeps the focus and the open folds, also when a fold appears."""
+        browser = await self.needy()
+        for stop in (".contents a", "#requests summary", "#peers a"):
+            await browser.value("infos.remove(); requests.open = true")
+            await browser.value(f"document.querySelector('{stop}').focus()")
+            await browser.value("window.old = document.activeElement")
+            await self.until(browser, "!old.isConnected")
+            focused = f"document.activeElement === document.querySelector('{stop}')"
+            self.assertIs(True, await browser.value(focused), stop)
+            opened = (
+                "[...document.querySelectorAll('[open]')].map(one => one.id).join()"
+            )
+            self.assertEqual("requests", await browser.value(opened))
+
     async def test_hidden(self) -> None:
         """A hidden page sends no requests; visible again, it updates at once."""
         browser = await self.needy()

@@ -8,17 +8,17 @@
     const main = document.querySelector("main");
     const boxes = () => [...main.querySelectorAll(".box")];
     const scrolled = boxes().map((box) => box.scrollLeft);
-    const folds = () => [...main.querySelectorAll("details")];
-    const opened = folds().map((fold) => fold.open);
-    const links = () => [...main.querySelectorAll("a")];
-    const focused = links().indexOf(document.activeElement);
-    const held = focused < 0 ? "" : document.activeElement.ariaLabel;
+    const opened = [...main.querySelectorAll("details[open]")].map((fold) => fold.id);
+    const stops = () => [...main.querySelectorAll("a, summary")];
+    const nameOf = (stop) => [stop.getAttribute("href"), stop.ariaLabel, stop.parentNode.id].join();
+    const focused = stops().indexOf(document.activeElement);
+    const held = focused < 0 ? "" : nameOf(document.activeElement);
     main.replaceChildren(...page.querySelector("main").childNodes);
-    folds().forEach((fold, index) => { fold.open = opened[index] ?? false; });
+    opened.forEach((id) => { document.getElementById(id)?.setAttribute("open", ""); });
     boxes().forEach((box, index) => { box.scrollLeft = scrolled[index]; });
     if (focused >= 0) {
-      const same = links().find((link) => link.ariaLabel === held);
-      (same || links()[focused])?.focus({ preventScroll: true });
+      const same = stops().find((stop) => nameOf(stop) === held);
+      (same || stops()[focused])?.focus({ preventScroll: true });
     }
     document.title = page.title;
     const icon = "link[rel=icon]";
