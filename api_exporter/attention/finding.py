@@ -85,6 +85,7 @@ class Finding(Struct, frozen=True, gc=False, kw_only=True):
         since: when it began, seconds since the epoch; None if unknown.
         until: when the object expires; None if it does not, or has expired.
         found_at: when it was first found; the start, if it was there before.
+        count: of the findings that this line joins.
     """
 
     kind: FindingKind
@@ -96,6 +97,7 @@ class Finding(Struct, frozen=True, gc=False, kw_only=True):
     since: float | None
     until: float | None
     found_at: float = 0.0
+    count: int = 1
 
     @property
     def key(self) -> FindingKey:
@@ -142,6 +144,7 @@ def _joined(many: tuple[str, str], findings: Sequence[Finding]) -> Finding:
         since=min(begins, default=None),
         until=min(ends, default=None),
         found_at=min(finding.found_at for finding in findings),
+        count=len(findings),
     )
 
 

@@ -102,6 +102,7 @@ def finding_entry(
         alert=finding.alert or None,
         subject=finding.subject,
         sentence=finding.text,
+        count=finding.count,
         since=_instant(finding.since),
         until=_instant(finding.until),
         when=words.when(finding, started_at, now),

@@ -57,6 +57,7 @@ class FindingEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     Attributes:
         alert: the name of the alert with the same condition.
+        count: of the findings that this line joins.
         since: of NetBird; null if it does not say.
         until: when the subject expires.
         when: the age of the finding, or the time until its subject expires.
@@ -68,6 +69,7 @@ class FindingEntry(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     alert: Text | None
     subject: str
     sentence: str
+    count: int
     since: Instant | None
     until: Instant | None
     when: Text | None

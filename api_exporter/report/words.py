@@ -77,7 +77,7 @@ def other_counts(entry: AccountEntry) -> str:
     assert entry.worst is not None
     worst = entry.worst.severity
     counts = msgspec.to_builtins(entry.finding_counts)
-    counts[worst] -= 1
+    counts[worst] -= entry.worst.count
     texts = count_texts(counts)
     if counts[worst]:
         number, _, word = texts[0].partition(" ")

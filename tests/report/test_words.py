@@ -2,6 +2,7 @@
 
 from types import MappingProxyType
 
+from msgspec.structs import replace
 from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.checking.report import finding_line, problem_lines
@@ -68,18 +69,23 @@ class WordsTests(SynchronousTestCase):
         critical = finding(
             severity="critical", subject="Route to fd00::/8", message="Lost: 1 of 2."
         )
-        for numbers, every, others in (
+        for joined, numbers, every, others in (
             (
+                1,
                 {"critical": 2, "info": 1},
                 "2 critical, 1 info",
                 "1 more critical · 1 info",
             ),
-            ({"critical": 1}, "1 critical", ""),
-            ({"critical": 1, "warning": 2}, "1 critical, 2 warnings", "2 warnings"),
+            (1, {"critical": 1}, "1 critical", ""),
+            (16, {"critical": 16, "info": 7}, "16 critical, 7 info", "7 info"),
+            (1, {"critical": 1, "warning": 2}, "1 critical, 2 warnings", "2 warnings"),
         ):
             watched = Watched()
             watched.findings = KeptFindings(
-                found=FindingList(lines=(critical,), counts={**KNOWN, **numbers})
+                found=FindingList(
+                    lines=(replace(critical, count=joined),),
+                    counts={**KNOWN, **numbers},
+                )
             )
             entry = account_entry(watched, runbooks=RUNBOOKS, now=NOON)
             assert entry.worst is not None
