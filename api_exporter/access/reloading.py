@@ -51,13 +51,17 @@ class Reloader(Generic[T]):
     def __call__(self) -> T:
         """Return the value after a check of the files, at most once a second."""
         if not 0 <= self._seconds() - self._checked_at < CHECK_INTERVAL:
-            self.reload()
+            self._check()
         return self.value
 
     def reload(self) -> None:
-        """Check the files; use them if they have changed and are valid."""
+        """Check the files; report again what is not valid."""
+        self._check(again=not self.is_valid)
+
+    def _check(self, *, again: bool = False) -> None:
         self._checked_at = self._seconds()
-        if all(_read(path)[1] == digest for path, digest in self._hashes.items()):
+        is_same = all(_read(path)[1] == old for path, old in self._hashes.items())
+        if is_same and not again:
             return
         self._hashes = {}
         try:

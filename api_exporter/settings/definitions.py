@@ -393,7 +393,7 @@ class Settings(Struct, frozen=True, kw_only=True):
         "a YAML file in the format of Prometheus' exporter-toolkit",
         "TLS, client certificates, passwords and headers, for all"
         " addresses ([authentication](security.md)). A change applies from the next"
-        " connection on.",
+        " connection or request on.",
         section=ACCESS_SECTION,
         is_path=True,
     )

@@ -144,7 +144,7 @@ def _offline(network: AccountNetwork, name: str) -> Iterator[dict[str, str]]:
     if network.findings.groups is None:
         yield {"reason": "group_unknown", "message": f"{name!a}: not known yet"}
     elif not _find(network, name):
-        message = f"{name!a}: no such group, or it is not in IMPORTANT_GROUPS"
+        message = f"{name!a}: no such group, or it is not an important one"
         yield {"reason": "group_unknown", "message": message}
     for group in _find(network, name):
         if offline := group.peers - group.connected:

@@ -86,10 +86,13 @@ class ReloaderTests(SynchronousTestCase):
             self.assertFalse(reloader.is_valid)
             self.assertIn(words, str(self.reports[-1]))
             self.assertRaises(ConfigurationError, self.reloader)
+        reloader.reload()
+        self.assertEqual(self.reports[1:2], self.reports[2:])
         self.path.write_text("5")
         self.clock.advance(CHECK_INTERVAL)
         self.assertEqual((15, True), (reloader(), reloader.is_valid))
-        self.assertEqual([None], self.reports[2:])
+        reloader.reload()
+        self.assertEqual([None], self.reports[3:])
 
     def test_defect(self) -> None:
         """After any error of a load, the last valid value stays, and a line says so."""
