@@ -30,7 +30,11 @@ TLS_ERRORS = (SSL.Error, CertificateProblem)
 """Exceptions of a TLS layer that does not trust or understand the peer."""
 
 
-class ProxyTimeout(CancelledError):
+class ConnectTimeout(CancelledError):
+    """No connection before the deadline, or before the caller cancelled."""
+
+
+class ProxyTimeout(ConnectTimeout):
     """The proxy had not connected before the deadline, or before the caller cancelled.
 
     The message is a sentence about the proxy; a time may be appended.
@@ -46,6 +50,7 @@ _PLAIN_HTTP_REFUSED = re.compile(
 _WRONG_VERSION = "wrong version number"
 """OpenSSL's message about data without TLS, mostly plain HTTP."""
 
+_NO_CONNECTION = "no connection in time"
 _HTTP_2_ONLY = "the server speaks HTTP/2 only on this port; the exporter needs HTTP/1.1"
 _CURE_HTTP_2 = (
     "Enable HTTP/1.1 there, or write the port of the REST API in UPSTREAM_API_URL: it"
@@ -101,7 +106,9 @@ def raise_timeout(result: object, timeout: float) -> NoReturn:
         for cause in _causes(result):
             if isinstance(cause, ProxyTimeout):
                 message = f"{cause} within {timeout:.3g} s"
-                raise UpstreamError("proxy", message) from None
+                raise UpstreamError("proxy", message, unsent=True) from None
+            if isinstance(cause, ConnectTimeout):
+                raise UpstreamError("timeout", _NO_CONNECTION, unsent=True) from None
     raise UpstreamError("timeout", f"no complete response within {timeout:.3g} s")
 
 
@@ -135,7 +142,7 @@ _REASONS: tuple[tuple[tuple[type[Exception], ...], Reason, str], ...] = (
     ((MemoryError,), "internal", "not enough memory"),
     (TLS_ERRORS, "tls", "no trusted TLS connection"),
     ((error.DNSLookupError,), "dns", "the host name cannot be resolved"),
-    ((error.TimeoutError, error.TCPTimedOutError), "timeout", "no connection in time"),
+    ((error.TimeoutError, error.TCPTimedOutError), "timeout", _NO_CONNECTION),
     ((error.ConnectError,), "connect", "no connection"),
     (
         (error.ConnectionClosed, PartialDownloadError),
