@@ -52,6 +52,9 @@ _WRONG_VERSION = "wrong version number"
 
 _NO_CONNECTION = "no connection in time"
 _HTTP_2_ONLY = "the server speaks HTTP/2 only on this port; the exporter needs HTTP/1.1"
+_OTHER_PROTOCOL = (
+    "426: the server expects another protocol on this port, such as HTTP/2 or WebSocket"
+)
 _CURE_HTTP_2 = (
     "Enable HTTP/1.1 there, or write the port of the REST API in UPSTREAM_API_URL: it"
     " may be the port of gRPC."
@@ -67,8 +70,12 @@ def http_2_error() -> UpstreamError:
     return UpstreamError("decode", _HTTP_2_ONLY, cure=_CURE_HTTP_2)
 
 
-def scheme_error(status: int, body: bytes) -> UpstreamError | None:
-    """Return the failure of plain HTTP on a port with TLS; None for other responses."""
+def protocol_error(status: int, body: bytes, url: str) -> UpstreamError | None:
+    """Return the failure of a request in the wrong protocol; None for others."""
+    if not url.startswith("http:"):
+        if status == 426:
+            return UpstreamError("decode", _OTHER_PROTOCOL, cure=_CURE_HTTP_2)
+        return None
     if status != 426 and not (status == 400 and _PLAIN_HTTP_REFUSED.search(body)):
         return None
     message = (

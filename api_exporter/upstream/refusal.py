@@ -11,7 +11,7 @@ from twisted.web.http_headers import Headers
 
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.settings.proxy import DEFAULT_PORTS
-from api_exporter.upstream.failures import http_2_error, login_error, scheme_error
+from api_exporter.upstream.failures import http_2_error, login_error, protocol_error
 from api_exporter.upstream.headers import (
     date,
     known_schemes,
@@ -134,7 +134,7 @@ def _foreign_error(
     status: int, headers: Headers, body: bytes, url: str, wait: float | None
 ) -> UpstreamError:
     """Return the failure that a response shows if NetBird itself did not send it."""
-    if (error := _known_error(status, headers, body)) is not None:
+    if (error := _known_error(status, headers, body, url)) is not None:
         return error
     answers = f"something in front of NetBird answers {status}"
     if 300 <= status < 400:
@@ -153,7 +153,9 @@ def _foreign_error(
     return UpstreamError(reason, message, retry_after=wait, cure=cure)
 
 
-def _known_error(status: int, headers: Headers, body: bytes) -> UpstreamError | None:
+def _known_error(
+    status: int, headers: Headers, body: bytes, url: str
+) -> UpstreamError | None:
     """Return the failure of a response with one meaning; None for others."""
     if status == 404 and body.strip() == _UNKNOWN_PATH:
         message = "404: the NetBird API does not have this path"
@@ -163,10 +165,9 @@ def _known_error(status: int, headers: Headers, body: bytes) -> UpstreamError | 
         return UpstreamError("redirect", message, cure="Exclude /api/ from the cache.")
     if status == 407:
         return login_error(status, "a proxy", values(headers, b"proxy-authenticate"))
-    upgrades = ",".join(values(headers, b"upgrade")).lower()
-    if status == 505 or (status == 426 and "h2" in upgrades):
+    if status == 505:
         return http_2_error()
-    return scheme_error(status, body)
+    return protocol_error(status, body, url)
 
 
 def _facts(headers: Headers, body: bytes) -> list[str]:
