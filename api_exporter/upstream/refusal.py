@@ -91,7 +91,7 @@ def response_error(
     if said is not None and status >= 400:
         error = _netbird_error(status, said, wait)
     else:
-        error = _foreign_error(status, headers, body or b"", url, wait)
+        error = _foreign_error(status, headers, body, url, wait)
     error.request_id = request_id(headers)
     return error
 
@@ -131,10 +131,10 @@ def _netbird_error(status: int, said: str, wait: float | None) -> UpstreamError:
 
 
 def _foreign_error(
-    status: int, headers: Headers, body: bytes, url: str, wait: float | None
+    status: int, headers: Headers, body: bytes | None, url: str, wait: float | None
 ) -> UpstreamError:
     """Return the failure that a response shows if NetBird itself did not send it."""
-    if (error := _known_error(status, headers, body, url)) is not None:
+    if (error := _known_error(status, headers, body or b"", url)) is not None:
         return error
     answers = f"something in front of NetBird answers {status}"
     if 300 <= status < 400:
@@ -170,7 +170,7 @@ def _known_error(
     return protocol_error(status, body, url)
 
 
-def _facts(headers: Headers, body: bytes) -> list[str]:
+def _facts(headers: Headers, body: bytes | None) -> list[str]:
     name = printable(headers, b"server")[:_MAX_SERVER_NAME]
     facts = [f"server: {name}"] if name else []
     facts.append(_form(headers, body))
@@ -179,13 +179,13 @@ def _facts(headers: Headers, body: bytes) -> list[str]:
     return facts
 
 
-def _form(headers: Headers, body: bytes) -> str:
-    kind = media_type(headers)
-    if kind == "text/html" or body.lstrip()[:5].lower() in {b"<html", b"<!doc"}:
+def _form(headers: Headers, body: bytes | None) -> str:
+    kind, begin = media_type(headers), (body or b"").lstrip()[:5].lower()
+    if kind == "text/html" or begin in {b"<html", b"<!doc"}:
         return "a web page"
     if not body:
-        return "an empty body"
-    if kind.endswith("json") or body.lstrip()[:1] in {b"{", b"["}:
+        return "an unreadable body" if body is None else "an empty body"
+    if kind.endswith("json") or begin[:1] in {b"{", b"["}:
         return "JSON without NetBird's message and code"
     return "a text"
 

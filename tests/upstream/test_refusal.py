@@ -106,6 +106,8 @@ class ForeignTests(SynchronousTestCase):
             (403, PAGE, HTML, nginx, "http_4xx", "server: nginx, a web page"),
             (403, PAGE, "", {}, "http_4xx", "a web page"),
             (403, b"", "", {}, "http_4xx", "an empty body"),
+            (403, None, "text/plain", {}, "http_4xx", "an unreadable body"),
+            (403, None, HTML, nginx, "http_4xx", "server: nginx, a web page"),
             (403, b"denied", "text/plain", {}, "http_4xx", "a text"),
             (
                 *(401, b"<html>", HTML, basic, "http_4xx"),
