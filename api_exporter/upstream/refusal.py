@@ -36,8 +36,8 @@ _CURES: dict[int, str] = {
     404: "Check that UPSTREAM_API_URL names the management API. Let /api/ through to"
     " it.",
     429: "Exempt /api/ from the request limit there. The exporter retries this path"
-    " after Retry-After, or after 30 s, and goes on with the others: the limit is not"
-    " NetBird's.",
+    " after Retry-After or 30 s, at most its interval, and goes on with the others: the"
+    " limit is not NetBird's.",
 }
 
 _CURE_4XX = (

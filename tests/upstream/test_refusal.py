@@ -135,6 +135,7 @@ class ForeignTests(SynchronousTestCase):
         for headers, seconds in (({}, 30.0), ({"Retry_After": "7"}, 7.0)):
             error = error_of(429, b"slow down", "", **headers)
             self.assertEqual(seconds, error.retry_after)
+            self.assertIn("at most its interval", advice(error))
 
     def test_redirect(self) -> None:
         """A redirect names the place; https is missing only if nothing else differs."""
