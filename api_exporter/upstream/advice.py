@@ -42,7 +42,8 @@ ADVICE: Mapping[Reason, str] = {
     " Put user and password into the address of the proxy, as in"
     " http://user:password@proxy.example:3128. Write special characters in percent"
     " encoding (%40 for @). The exporter supports Basic authentication only.",
-    "dns": "The host name in UPSTREAM_API_URL has no address."
+    "dns": "The host name in UPSTREAM_API_URL has no address, or no name server"
+    " answers."
     " Check its spelling, then ask the resolver of this machine with `getent hosts`.",
     "connect": "The connection failed or broke."
     " Check that the management server runs, that UPSTREAM_API_URL has the right port,"

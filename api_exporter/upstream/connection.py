@@ -24,7 +24,12 @@ from twisted.python.failure import Failure
 from zope.interface import implementer
 
 from api_exporter.ports import UpstreamError
-from api_exporter.upstream.failures import TLS_ERRORS, http_2_error
+from api_exporter.upstream.failures import (
+    CANCELLED,
+    TLS_ERRORS,
+    ConnectTimeout,
+    http_2_error,
+)
 
 MAX_HEADER_BYTES = 256 * 1024
 """Bytes of status line and headers, those of all 1xx responses included."""
@@ -143,9 +148,16 @@ class BoundedEndpoint:
         bounding = WrappingFactory(factory)
         bounding.noisy, bounding.protocol = False, self.protocol
         connected = self.endpoint().connect(bounding)
-        return connected.addCallback(
-            lambda bounded: cast("BoundedConnection", bounded).wrappedProtocol
+        return connected.addCallbacks(
+            lambda bounded: cast("BoundedConnection", bounded).wrappedProtocol,
+            _not_connected,
         )
+
+
+def _not_connected(failure: Failure) -> Failure:
+    if failure.check(*CANCELLED) and not failure.check(ConnectTimeout):
+        return Failure(ConnectTimeout())
+    return failure
 
 
 def _is_unusual(host: str) -> bool:

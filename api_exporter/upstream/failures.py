@@ -30,7 +30,11 @@ TLS_ERRORS = (SSL.Error, CertificateProblem)
 """Exceptions of a TLS layer that does not trust or understand the peer."""
 
 
-class ProxyTimeout(CancelledError):
+class ConnectTimeout(CancelledError):
+    """No connection before the deadline, or before the caller cancelled."""
+
+
+class ProxyTimeout(ConnectTimeout):
     """The proxy had not connected before the deadline, or before the caller cancelled.
 
     The message is a sentence about the proxy; a time may be appended.
@@ -46,7 +50,11 @@ _PLAIN_HTTP_REFUSED = re.compile(
 _WRONG_VERSION = "wrong version number"
 """OpenSSL's message about data without TLS, mostly plain HTTP."""
 
+_NO_CONNECTION = "no connection in time"
 _HTTP_2_ONLY = "the server speaks HTTP/2 only on this port; the exporter needs HTTP/1.1"
+_OTHER_PROTOCOL = (
+    "426: the server expects another protocol on this port, such as HTTP/2 or WebSocket"
+)
 _CURE_HTTP_2 = (
     "Enable HTTP/1.1 there, or write the port of the REST API in UPSTREAM_API_URL: it"
     " may be the port of gRPC."
@@ -62,8 +70,12 @@ def http_2_error() -> UpstreamError:
     return UpstreamError("decode", _HTTP_2_ONLY, cure=_CURE_HTTP_2)
 
 
-def scheme_error(status: int, body: bytes) -> UpstreamError | None:
-    """Return the failure of plain HTTP on a port with TLS; None for other responses."""
+def protocol_error(status: int, body: bytes, url: str) -> UpstreamError | None:
+    """Return the failure of a request in the wrong protocol; None for others."""
+    if not url.startswith("http:"):
+        if status == 426:
+            return UpstreamError("decode", _OTHER_PROTOCOL, cure=_CURE_HTTP_2)
+        return None
     if status != 426 and not (status == 400 and _PLAIN_HTTP_REFUSED.search(body)):
         return None
     message = (
@@ -101,7 +113,9 @@ def raise_timeout(result: object, timeout: float) -> NoReturn:
         for cause in _causes(result):
             if isinstance(cause, ProxyTimeout):
                 message = f"{cause} within {timeout:.3g} s"
-                raise UpstreamError("proxy", message) from None
+                raise UpstreamError("proxy", message, unsent=True) from None
+            if isinstance(cause, ConnectTimeout):
+                raise UpstreamError("timeout", _NO_CONNECTION, unsent=True) from None
     raise UpstreamError("timeout", f"no complete response within {timeout:.3g} s")
 
 
@@ -135,7 +149,7 @@ _REASONS: tuple[tuple[tuple[type[Exception], ...], Reason, str], ...] = (
     ((MemoryError,), "internal", "not enough memory"),
     (TLS_ERRORS, "tls", "no trusted TLS connection"),
     ((error.DNSLookupError,), "dns", "the host name cannot be resolved"),
-    ((error.TimeoutError, error.TCPTimedOutError), "timeout", "no connection in time"),
+    ((error.TimeoutError, error.TCPTimedOutError), "timeout", _NO_CONNECTION),
     ((error.ConnectError,), "connect", "no connection"),
     (
         (error.ConnectionClosed, PartialDownloadError),

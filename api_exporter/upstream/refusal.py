@@ -11,7 +11,7 @@ from twisted.web.http_headers import Headers
 
 from api_exporter.ports import Reason, UpstreamError
 from api_exporter.settings.proxy import DEFAULT_PORTS
-from api_exporter.upstream.failures import http_2_error, login_error, scheme_error
+from api_exporter.upstream.failures import http_2_error, login_error, protocol_error
 from api_exporter.upstream.headers import (
     date,
     known_schemes,
@@ -36,8 +36,8 @@ _CURES: dict[int, str] = {
     404: "Check that UPSTREAM_API_URL names the management API. Let /api/ through to"
     " it.",
     429: "Exempt /api/ from the request limit there. The exporter retries this path"
-    " after Retry-After, or after 30 s, and goes on with the others: the limit is not"
-    " NetBird's.",
+    " after Retry-After or 30 s, at most its interval, and goes on with the others: the"
+    " limit is not NetBird's.",
 }
 
 _CURE_4XX = (
@@ -91,7 +91,7 @@ def response_error(
     if said is not None and status >= 400:
         error = _netbird_error(status, said, wait)
     else:
-        error = _foreign_error(status, headers, body or b"", url, wait)
+        error = _foreign_error(status, headers, body, url, wait)
     error.request_id = request_id(headers)
     return error
 
@@ -131,10 +131,10 @@ def _netbird_error(status: int, said: str, wait: float | None) -> UpstreamError:
 
 
 def _foreign_error(
-    status: int, headers: Headers, body: bytes, url: str, wait: float | None
+    status: int, headers: Headers, body: bytes | None, url: str, wait: float | None
 ) -> UpstreamError:
     """Return the failure that a response shows if NetBird itself did not send it."""
-    if (error := _known_error(status, headers, body)) is not None:
+    if (error := _known_error(status, headers, body or b"", url)) is not None:
         return error
     answers = f"something in front of NetBird answers {status}"
     if 300 <= status < 400:
@@ -153,7 +153,9 @@ def _foreign_error(
     return UpstreamError(reason, message, retry_after=wait, cure=cure)
 
 
-def _known_error(status: int, headers: Headers, body: bytes) -> UpstreamError | None:
+def _known_error(
+    status: int, headers: Headers, body: bytes, url: str
+) -> UpstreamError | None:
     """Return the failure of a response with one meaning; None for others."""
     if status == 404 and body.strip() == _UNKNOWN_PATH:
         message = "404: the NetBird API does not have this path"
@@ -163,13 +165,12 @@ def _known_error(status: int, headers: Headers, body: bytes) -> UpstreamError | 
         return UpstreamError("redirect", message, cure="Exclude /api/ from the cache.")
     if status == 407:
         return login_error(status, "a proxy", values(headers, b"proxy-authenticate"))
-    upgrades = ",".join(values(headers, b"upgrade")).lower()
-    if status == 505 or (status == 426 and "h2" in upgrades):
+    if status == 505:
         return http_2_error()
-    return scheme_error(status, body)
+    return protocol_error(status, body, url)
 
 
-def _facts(headers: Headers, body: bytes) -> list[str]:
+def _facts(headers: Headers, body: bytes | None) -> list[str]:
     name = printable(headers, b"server")[:_MAX_SERVER_NAME]
     facts = [f"server: {name}"] if name else []
     facts.append(_form(headers, body))
@@ -178,13 +179,13 @@ def _facts(headers: Headers, body: bytes) -> list[str]:
     return facts
 
 
-def _form(headers: Headers, body: bytes) -> str:
-    kind = media_type(headers)
-    if kind == "text/html" or body.lstrip()[:5].lower() in {b"<html", b"<!doc"}:
+def _form(headers: Headers, body: bytes | None) -> str:
+    kind, begin = media_type(headers), (body or b"").lstrip()[:5].lower()
+    if kind == "text/html" or begin in {b"<html", b"<!doc"}:
         return "a web page"
     if not body:
-        return "an empty body"
-    if kind.endswith("json") or body.lstrip()[:1] in {b"{", b"["}:
+        return "an unreadable body" if body is None else "an empty body"
+    if kind.endswith("json") or begin[:1] in {b"{", b"["}:
         return "JSON without NetBird's message and code"
     return "a text"
 

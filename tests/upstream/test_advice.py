@@ -22,6 +22,10 @@ class AdviceTests(SynchronousTestCase):
             self.assertRegex(said, r"^[A-Z][^\n|]+\. [A-Z][^\n|]+\.$")
             self.assertNotIn("  ", said)
 
+    def test_dns(self) -> None:
+        """Twisted tells a dead name server like an unknown name."""
+        self.assertIn("no name server answers", advice(UpstreamError("dns", "")))
+
     def test_settings(self) -> None:
         named = re.findall(r"[A-Z]+(?:_[A-Z]+)+|COLLECTORS", repr(ADVICE))
         self.assertIn("UPSTREAM_API_TOKEN", named)

@@ -9,10 +9,13 @@ from twisted.trial.unittest import SynchronousTestCase
 
 from api_exporter.ports import UpstreamError
 from api_exporter.settings.proxy import Proxy, proxy
+from api_exporter.settings.token import Token
 from api_exporter.upstream.agent import IDLE_SECONDS, RENEWAL_SECONDS, UpstreamAgent
 from api_exporter.upstream.failures import ProxyTimeout, raise_upstream_error
+from api_exporter.upstream.fetcher import Fetcher
 from api_exporter.upstream.tls_policy import TlsPolicy
-from tests.memory_reactor import MemoryReactorClock
+from tests.memory_reactor import MemoryReactorClock, Resolver
+from tests.parts import account_settings, clocks_of
 from tests.upstream.test_fetcher import NeverResolved
 
 ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
@@ -169,6 +172,47 @@ class UpstreamAgentTests(SynchronousTestCase):
         error = self.failureResultOf(requested, ProxyTimeout).value
         self.assertEqual("the proxy 10.0.0.2:3128 did not answer CONNECT", str(error))
         self.assertTrue(connection.disconnected)
+
+    def late(self, agent: UpstreamAgent, url: str) -> UpstreamError:
+        """Return the error of a request whose time ends first."""
+        fetcher = Fetcher(
+            agent=agent,
+            token=lambda: Token("nbp_canary"),
+            on_attempt=lambda _: None,
+            settings=account_settings(upstream_api_url=url, http_timeout=5.0),
+            clocks=clocks_of(self.reactor),
+        )
+        fetched = fetcher.fetch("api/peers", 60.0)
+        self.reactor.advance(5.0)
+        error = self.failureResultOf(fetched, UpstreamError).value
+        assert isinstance(error, UpstreamError)
+        return error
+
+    def test_late(self) -> None:
+        """A timeout without a connection says so, and the request was not sent."""
+        via, http, https = proxy("10.0.0.2:3128"), "http://10.0.0.1", "https://10.0.0.1"
+        missing = "no connection in time"
+        unproxied = f"no connection to the proxy {via} within 5 s"
+        for to_proxy, url, reason, words in (
+            (None, http, "timeout", missing),
+            (None, https, "timeout", missing),
+            (via, http, "proxy", unproxied),
+            (via, https, "proxy", unproxied),
+        ):
+            for resolved in (True, False):
+                name_resolver = Resolver() if resolved else NeverResolved()
+                self.reactor.installNameResolver(name_resolver)
+                error = self.late(self.make_agent(to_proxy), url)
+                self.assertEqual((reason, words), (error.reason, str(error)))
+                self.assertTrue(error.unsent)
+
+    def test_late_kept(self) -> None:
+        """A request over a kept connection was sent."""
+        agent = self.make_agent()
+        self.send(agent)
+        error = self.late(agent, "http://10.0.0.1")
+        self.assertEqual("no complete response within 5 s", str(error))
+        self.assertFalse(error.unsent)
 
     def test_held_up(self) -> None:
         """Cancelling before the proxy is connected raises an error with its name."""

@@ -10,6 +10,7 @@ from twisted.web.client import ResponseFailed, ResponseNeverReceived
 from api_exporter.ports import UpstreamError
 from api_exporter.upstream.failures import (
     CertificateProblem,
+    ConnectTimeout,
     ProxyTimeout,
     raise_timeout,
     raise_upstream_error,
@@ -32,16 +33,18 @@ def openssl(why: str) -> SSL.Error:
 
 class TranslateTests(SynchronousTestCase):
     def test_late(self) -> None:
-        """A timeout while connecting to the proxy names the proxy."""
+        """A timeout while connecting says so; the proxy is named."""
         held = ProxyTimeout("the proxy did not answer")
         wrapped = Failure(never(held))
         for result, reason, words in (
             (wrapped, "proxy", "the proxy did not answer within 3 s"),
+            (Failure(ConnectTimeout()), "timeout", "no connection in time"),
             (Failure(CancelledError()), "timeout", "no complete response within 3 s"),
             (None, "timeout", "no complete response within 3 s"),
         ):
             error = self.assertRaises(UpstreamError, raise_timeout, result, 3.0)
             self.assertEqual((reason, words), (error.reason, str(error)))
+            self.assertEqual("complete" not in words, error.unsent)
 
     def test_reasons(self) -> None:
         """The innermost cause decides, however deep it is wrapped."""

@@ -66,6 +66,7 @@ class Bench:
         longest_body: int = 1000,
         account: str | None = None,
         token: TokenSource = lambda: Token(SECRET),
+        url: str = "http://upstream.example",
     ) -> None:
         self.api = ScriptedApi(peers=list(answers))
         self.clock = Clock()
@@ -80,7 +81,7 @@ class Bench:
             on_silent=self.silent.append,
             longest_body=longest_body,
             settings=account_settings(
-                upstream_api_url="http://upstream.example",
+                upstream_api_url=url,
                 http_timeout=TIMEOUT,
                 api_retry_attempts=attempts,
                 upstream_account=account,
@@ -137,6 +138,21 @@ class FetchTests(SynchronousTestCase):
         answer = says(200, b'["%b"]' % secret.encode())
         bench = Bench(answer, token=lambda: Token(secret))
         self.assertEqual(b'["<token>"]', self.successResultOf(bench.fetch()))
+
+    def test_upgrade(self) -> None:
+        """A 426 is about TLS only where the URL has none."""
+        tls = "the server speaks TLS on this port, not plain HTTP; write https://"
+        other = "the server expects another protocol on this port, such as HTTP/2"
+        for url, reason, words in (
+            ("http://upstream.example", "tls", tls),
+            ("https://upstream.example", "decode", other),
+        ):
+            for upgrade in ("h2c", "websocket", "TLS/1.2"):
+                bench = Bench(says(426, b"", Upgrade=upgrade), url=url)
+                error = self.failureResultOf(bench.fetch(), UpstreamError).value
+                self.assertEqual(reason, error.reason)
+                self.assertIn(f"426: {words}", str(error))
+                self.assertEqual("https" in words, "scheme" in advice(error))
 
     def test_cookies(self) -> None:
         """A cookie is never sent back, even if its bytes are no text."""
