@@ -13,7 +13,7 @@ from twisted.trial.unittest import SynchronousTestCase
 PACKAGE = Path(__file__).parents[1] / "api_exporter"
 
 MODULES = {
-    "twisted.internet._resolver": ("GAIResolver",),
+    "twisted.internet._resolver": ("GAIResolver", "HostResolution"),
     "twisted.scripts._twistd_unix": ("ServerOptions",),
     "_tracemalloc": ("_get_traces",),
 }
