@@ -5,6 +5,7 @@ from functools import partial
 from socket import EAI_MEMORY, EAI_SYSTEM, gaierror, getaddrinfo
 from threading import Thread
 from typing import Any
+from weakref import WeakValueDictionary
 
 from twisted.internet._resolver import GAIResolver, HostResolution
 from twisted.internet.interfaces import IAddress, IHostResolution, IResolutionReceiver
@@ -54,7 +55,7 @@ def _look_up(
         return getaddrinfo(host, port, *args, **kw)
     except gaierror:
         raise
-    except (OSError, MemoryError, UnicodeError) as error:
+    except (OSError, MemoryError) as error:
         raise gaierror(EAI_SYSTEM, str(error)) from None
 
 
@@ -91,7 +92,8 @@ class _SharedLookUps(GAIResolver):
 
     def __init__(self, reactor: PosixReactorBase, threads: ThreadPool) -> None:
         super().__init__(reactor, lambda: threads, _look_up)
-        self._running: dict[tuple[object, ...], _LookUp] = {}
+        # Weak, as a look-up that an unexpected error breaks does not end: it is freed.
+        self._running = WeakValueDictionary[tuple[object, ...], _LookUp]()
 
     def resolveHostName(
         self,

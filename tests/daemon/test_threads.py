@@ -1,5 +1,6 @@
 """Threads that do not delay the end of the process."""
 
+import gc
 from collections.abc import Callable
 from functools import partial
 from queue import Queue
@@ -134,10 +135,9 @@ class NamesTests(SynchronousTestCase):
 
     def test_failed(self) -> None:
         """A failure reaches all."""
-        for name in ("unknown.example", "broken.example"):
-            receivers = [self.resolve(name) for _ in range(9)]
-            self.assertEqual([[]] * 9, self.results(*receivers))
-        self.assertEqual(["unknown.example", "broken.example"], self.asked)
+        receivers = [self.resolve("unknown.example") for _ in range(9)]
+        self.assertEqual([[]] * 9, self.results(*receivers))
+        self.assertEqual(["unknown.example"], self.asked)
 
     def test_different(self) -> None:
         """Other names, ports and types of addresses have look-ups of their own."""
@@ -151,6 +151,16 @@ class NamesTests(SynchronousTestCase):
         expected = [[address], [other], [other], []]
         self.assertEqual(expected, self.results(*receivers))
         self.assertEqual(4, len(self.asked))
+
+    def test_broken(self) -> None:
+        """A look-up that breaks does not keep the next one away."""
+        self.pool.adjustPoolsize(0, 1)
+        for _ in range(2):
+            self.resolve("broken.example")
+            self.results(self.resolve("netbird.example"))
+            gc.collect()
+            self.assertEqual(1, len(self.flushLoggedErrors(UnicodeError)))
+        self.assertEqual(["broken.example", "netbird.example"] * 2, self.asked)
 
 
 class AsksAgain(ResultHolder):
