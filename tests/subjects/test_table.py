@@ -27,7 +27,7 @@ NOT_NAMED = {
     # refresh of the peers runs all finders.
     ("logins", "groups"),
     ("peer_approvals", "groups"),
-    # It also finds that nobody is known.
+    # It reads only whether a user is known.
     ("unwatched_token", "users"),
 }
 """Finders, and a resource that each reads but does not name."""
