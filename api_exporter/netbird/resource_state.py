@@ -96,8 +96,8 @@ class ResourceState(Struct, frozen=True, gc=False, kw_only=True):
             of the schedule for one that is due then.
         began: when the running refresh began; None while none runs.
         is_silent: True if the running refresh has no response header yet.
-        backoff: seconds to wait after the newest failure, at most the interval; 0 after
-            a good answer.
+        backoff: seconds to wait after the newest failure, where the interval is not
+            shorter; 0 after a good answer.
         is_absent: True if the newest answer was that the upstream lacks the path.
         rests_until: the earliest next refresh, because this one was costly.
         early_at: when the newest refresh that findings were waiting for began.

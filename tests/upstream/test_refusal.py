@@ -225,7 +225,7 @@ class SecretsTests(SynchronousTestCase):
         said = data.draw(st.sampled_from([{}, {"code": status}]))
         body = json.dumps({"message": sent, **said}).encode()
         names = ["Server", "Location", "X_Request_Id", "WWW_Authenticate"]
-        names += ["Proxy_Authenticate", "Retry_After", "Date"]
+        names += ["Proxy_Authenticate", "Retry_After", "Date", "Upgrade"]
         headers = dict.fromkeys(names, sent)
         error = error_of(status, body, media or sent, secret, password, **headers)
         shown = f"{error.text_with_request_id} {advice(error)} {error.server_message}"
