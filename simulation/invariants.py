@@ -24,6 +24,7 @@ from api_exporter.refresh.budget import GROWTH, MAX_PAUSE, MIN_PAUSE, MIN_RATE, 
 from api_exporter.refresh.network import AccountNetwork
 from api_exporter.refresh.schedule import FIRST_WAIT, MAX_SILENT
 from api_exporter.subjects.table import RESOURCE_BY_NAME, RULES
+from api_exporter.subjects.users import TOKEN_NOT_WATCHED
 from api_exporter.subjects.watch import KeptFindings, update_findings
 from api_exporter.upstream.fetcher import SILENT_SECONDS
 from simulation.account import MARKS, PATHS, SECRET
@@ -513,7 +514,12 @@ class Checker:
             if before is not None and before[0] is found:
                 continue
             others = known.network.inventory.former_accounts
-            dates = {finding.key: finding.found_at for finding in found.findings}
+            # Of no list: it may end and begin again between two looks.
+            dates = {
+                finding.key: finding.found_at
+                for finding in found.findings
+                if finding.kind is not TOKEN_NOT_WATCHED
+            }
             self._found_at[account] = found, others, dates
             if before is None or others > before[1]:
                 continue

@@ -41,9 +41,11 @@ class Lists:
         for name, count in self._account.changes.items():
             if count != self._seen.get(name):
                 self._seen[name] = count
-                self.count += 1
-                version = Version(seconds, self._decoded(name))
-                self.versions.setdefault(name, []).append(version)
+                versions = self.versions.setdefault(name, [])
+                records = self._decoded(name)
+                if not versions or versions[-1].records != records:
+                    self.count += 1
+                    versions.append(Version(seconds, records))
 
     def _decoded(self, name: str) -> tuple[object, ...] | None:
         decoder, context = RESOURCE_BY_NAME[name].decoder, DecodeContext()

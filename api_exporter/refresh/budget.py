@@ -129,6 +129,8 @@ class Budget:
             self._saved = self._max_saved = max(1.0, BURST_FRACTION * limit[1])
             self._growth = 0.0
         self._saved_at = 0.0
+        self._settled_at = -NEVER
+        """When the bucket was last full, or emptied by a 429."""
         self._next_pause = MIN_PAUSE
         self._paused_at = self._paused_until = self._probed_at = -NEVER
         self._refused_at = -NEVER
@@ -205,9 +207,13 @@ class Budget:
     def end(self, *, peers: bool) -> None:
         self._free_slots[peers] += 1
 
-    def refund(self) -> None:
-        """Take back a request that did not reach the upstream."""
-        self._saved = min(self._max_saved, self._saved + 1)
+    def refund(self, began: float) -> None:
+        """Take back a request that did not reach the upstream.
+
+        A bucket that was full since it began, or emptied by a 429, does not miss it.
+        """
+        if began >= self._settled_at:
+            self._saved += 1
         if self._probed_at > self._paused_at:  # the probe was not sent
             self._probed_at = self._paused_at - MAX_PAUSE
 
@@ -249,6 +255,7 @@ class Budget:
             self.per_minute = self.per_minute or STRICTEST
             # At the end of the pause one request is allowed, for the peers.
             self._saved = 1.0 - min(retry_after, MAX_PAUSE) / 60.0 * self.per_minute
+            self._settled_at = now
         return max(0.0, self._paused_until - now)
 
     def _allowed_at(self, *, peers: bool) -> float:
@@ -269,6 +276,8 @@ class Budget:
 
     def _refill(self, now: float) -> None:
         self._saved = self._saved_by(now)
+        if self._saved == self._max_saved:
+            self._settled_at = now
         if self.per_minute is not None:
             grown = self._growth * max(0.0, now - self._saved_at) / 60.0
             self.per_minute = min(MAX_RATE, self.per_minute + grown)

@@ -149,7 +149,12 @@ class Refresher(Service):
             if name != PEERS or self._states[PEERS].error is None:
                 self._states.record(name, event)
             self._states.change(
-                name, path=None, expires=inf, window_ends=inf, rests_until=-inf
+                name,
+                backoff=0.0,
+                path=None,
+                expires=inf,
+                window_ends=inf,
+                rests_until=-inf,
             )
         self._set_first()
 

@@ -235,7 +235,7 @@ class Schedule:
         """
         began = self._end_request(name)
         if error.unsent:
-            self._budget.refund()
+            self._budget.refund(began)
         if name != PEERS and began < self._recovered_at:
             # It began in an outage that is over.
             self._change(name, backoff=0.0, due=now)
@@ -296,8 +296,7 @@ class Schedule:
 
     def skipped(self, name: str, now: float) -> None:
         """End a refresh without a request, because its path is unknown or not due."""
-        self._end_request(name)
-        self._budget.refund()
+        self._budget.refund(self._end_request(name))
         wait = with_jitter(self._states.intervals[name], self._jitter)
         self._change(name, due=now + wait)
 

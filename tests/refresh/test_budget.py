@@ -114,7 +114,7 @@ class PauseTests(SynchronousTestCase):
         """Another request that was not sent brings no probe of a long pause forward."""
         budget = Budget()
         self.refused(budget, 0.0, 3600.0)
-        budget.refund()
+        budget.refund(0.0)
         self.assertEqual(MAX_PAUSE, allowed_at(budget))
 
 
@@ -163,8 +163,7 @@ class EstimateTests(SynchronousTestCase):
             budget.record_429(asked(budget, 0.0), 0.0, wait)
             before = allowed_at(budget, now=now)
             for _ in range(100):
-                asked(budget, now)
-                budget.refund()
+                budget.refund(asked(budget, now))
             self.assertEqual(before, allowed_at(budget, now=now))
 
     def test_refused_again(self) -> None:
@@ -179,15 +178,14 @@ class EstimateTests(SynchronousTestCase):
         self.assertEqual(3599.0, budget.record_429(began, 31.0, 1.0))
 
     def test_full(self) -> None:
-        """A bucket that is full gets nothing back."""
+        """A bucket that was full since the request began gets nothing back."""
         budget = Budget((30, 60))
-        asked(budget, 0.0)
-        asked(budget, 10.0)
-        budget.refund()
-        budget.refund()
+        began = asked(budget, 0.0)
+        budget.refund(asked(budget, 10.0))
         for _ in range(30):
             self.assertEqual(10.0, allowed_at(budget, now=10.0))
             asked(budget, 10.0)
+        budget.refund(began)
         self.assertLess(10.0, allowed_at(budget, now=10.0))
 
     def test_attempts(self) -> None:

@@ -127,6 +127,17 @@ class OwnerTests(LiveTestCase):
         lines = [line for line in self.book.lines() if line.startswith("warning")]
         self.assertEqual(WARNING, lines[-1])
 
+    def test_failing(self) -> None:
+        """A list that failed for long is soon retried in another account."""
+        self.begin(one=SERVICE, two=OTHER_SERVICE)
+        self.api.failing = {"api/networks"}
+        self.advance(3600)
+        self.token.write_text("two")
+        self.wait_for("two api/networks")
+        self.api.failing = set()
+        self.advance(15)
+        self.assertLess(1, self.api.requests.count("two api/networks"))
+
     def test_other_account(self) -> None:
         """Another account removes all records, for all permissions of both users."""
         for former, new in (
