@@ -298,9 +298,10 @@ class World:
     def permitted(self, name: str) -> list[frozenset[str]]:
         """Return the kinds of personal data that new lines of an account may contain.
         An account that was replaced may still write for a while. One that was removed
-        meanwhile, or whose disk was full, completes its last batch afterwards.
+        meanwhile, or whose disk was full, completes its last batch afterwards: the
+        access log's when all other resources are read.
         """
-        found, before = self._personal[name], self._now - HOUR
+        found, before = self._personal[name], self._now - 3 * HOUR
         is_late = self.disk.is_troubled or self.disturbed_at > before
         while len(found) > 1 and not is_late and found[1][0] < before:
             del found[0]
