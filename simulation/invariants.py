@@ -265,9 +265,8 @@ class Checker:
             before, after = self._networks.get(name), networks.get(name)
             if before is after:
                 continue
-            kept: set[str] = set()
-            if before is not None and after is not None:
-                kept = {*before.states} & {*after.states}
+            # A new account may have logged a failure before it is known.
+            kept = set() if after is None else {*after.states}
             for key in [*self.log_states]:
                 if key[0] == name and key[1] not in kept:
                     del self.log_states[key]

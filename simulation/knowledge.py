@@ -168,8 +168,9 @@ class Knowledge:
             if standing is before:
                 continue
             self._seen[name] = standing
-            if (error := standing.error) and error is not (before and before.error):
-                is_running = before and before.ended_at == standing.ended_at
+            # What a new account did before the first look began at an unknown time.
+            if before and (error := standing.error) and error is not before.error:
+                is_running = before.ended_at == standing.ended_at
                 began = standing.began if is_running else seconds - standing.seconds
                 self.failures.append((name, error.reason, began or 0.0))
             names = (name, *_EXTRA_BODIES.get(name, ())) if name != ACCESS_LOG else ()
