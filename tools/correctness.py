@@ -140,7 +140,7 @@ def ways(found: Results) -> Iterator[tuple[str, str, str, str]]:
         f" {sum(len(str(of['seeds']).split()) for of in runs.values()):,} seeds,"
         f" {total(runs, 'requests'):,.0f} requests, {total(runs, 'looks'):,.0f} looks"
         f" at invariants. {probes(found.get('probes', {}).get('reached', {}))}"
-        " It found thirteen defects, all mended",
+        " It found fifteen defects, all mended",
     )
     yield (
         "`python -m simulation.torture`",
