@@ -148,14 +148,8 @@ class Refresher(Service):
         for name in self._states.every.keys() - self._pipeline.inventory.records.keys():
             if name != PEERS or self._states[PEERS].error is None:
                 self._states.record(name, event)
-            self._states.change(
-                name,
-                backoff=0.0,
-                path=None,
-                expires=inf,
-                window_ends=inf,
-                rests_until=-inf,
-            )
+            self._states.change(name, path=None, expires=inf, window_ends=inf)
+            self._schedule.forget(name)
         self._set_first()
 
     def on_token_changed(self) -> None:

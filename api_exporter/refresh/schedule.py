@@ -114,14 +114,17 @@ class Schedule:
             ResourceState(interval=0.0, due=now) if has_connection_test else None
         )
         for name in states.every:
-            states.change(
-                name, due=now, backoff=0.0, is_absent=False, rests_until=-NEVER
-            )
+            self.forget(name)
+            self._change(name, due=now)
         self._waiting_since: float | None = -NEVER
         """When others began to wait for the peers (start or pause), or None."""
         self._outage: Outage | None = None
         self._is_stopped = False
         self._recovered_at = -NEVER
+
+    def forget(self, name: str) -> None:
+        """Forget what earlier requests have shown: a failure is retried soon again."""
+        self._change(name, backoff=0.0, is_absent=False, rests_until=-NEVER)
 
     def offer(self) -> None:
         if self._is_stopped:

@@ -62,6 +62,7 @@ class OwnersApi(Api):
         owners: by token.
         seconds: until the response of a path, if it is not a tenth of a second.
         failing: the paths that fail.
+        refused: the paths that no token may read.
     """
 
     def __init__(self, owners: dict[str, TokenOwner]) -> None:
@@ -69,6 +70,7 @@ class OwnersApi(Api):
         self.owners = owners
         self.seconds: dict[str, float] = {}
         self.failing: set[str] = set()
+        self.refused: set[str] = set()
 
     def respond(self, path: str, token: str) -> Response:
         self.requests.append(f"{token} {path}")
@@ -76,7 +78,7 @@ class OwnersApi(Api):
         body, status = self.owners[token].body(path), 200
         if path in self.failing:
             body, status = b'{"message":"down","code":500}', 500
-        elif body is None:
+        elif body is None or path in self.refused:
             body, status = b'{"message":"no permission","code":403}', 403
         return complete(status, body, seconds=self.seconds.get(path, 0.1))
 
@@ -136,6 +138,17 @@ class OwnerTests(LiveTestCase):
         self.wait_for("two api/networks")
         self.api.failing = set()
         self.advance(15)
+        self.assertLess(1, self.api.requests.count("two api/networks"))
+
+    def test_refused(self) -> None:
+        """A list that was refused for long is soon retried in another account."""
+        self.begin(0.0, one=SERVICE, two=OTHER_SERVICE)
+        self.api.refused = {"api/networks"}
+        self.advance(600)
+        self.token.write_text("two")
+        self.wait_for("two api/networks")
+        self.api.refused = set()
+        self.advance(60)
         self.assertLess(1, self.api.requests.count("two api/networks"))
 
     def test_other_account(self) -> None:
