@@ -434,7 +434,10 @@ class Checker:
         rate, burst = stated
         for request, is_retry in self.requests:
             is_late = request.at - request.began > MAX_SENDING_SECONDS
-            if request.account in SHARING and not is_retry and not is_late:
+            # Without a new connection it counts as unsent: see UpstreamAgent.
+            is_lost = request.state == "reset" and request.at == request.began
+            is_counted = not (is_retry or is_late or is_lost)
+            if request.account in SHARING and is_counted:
                 gained = 0.9 * rate / 60.0 * (request.at - self._budget_at)
                 limit = max(1.0, burst / 2)
                 self._budget_left = min(limit, self._budget_left + gained) - 1.0

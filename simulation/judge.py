@@ -4,8 +4,9 @@ Note [The judge]. It follows the lists of the simulated NetBird API, with the ti
 each change, and evaluates the finders over the lists of one instant. It asks for no
 order of readings. A finding may be reported if it was true at an instant since the
 oldest body was made that it rests on. Exempt is a finding over a list whose request has
-failed since, or whose body was damaged, and one that was seen for MAX_WAIT. Two lists
-that changed since it was first seen may deceive the rule: these findings are counted.
+failed since, or that was damaged until then, and one that was seen for MAX_WAIT. Two
+lists that changed since it was first seen may deceive the rule: these findings are
+counted.
 
 A true finding is due once the exporter has read all lists as they are, and all but the
 last one again, or in vain. It is due at the latest after MAX_WAIT.
@@ -207,7 +208,7 @@ class AccountJudge:
                 keys = self._true(finder, versions, at, again=True)
                 if keys is None or key in keys:
                     return "true"
-        for ended in (self._known.failed_at, self._known.damaged_at):
+        for ended in (self._known.failed_at, self._known.damaged_until):
             if any(ended.get(one, -inf) >= oldest for one in finder.reads):
                 return "failed"
         seen = self._seen_since(finder, key)

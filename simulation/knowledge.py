@@ -71,8 +71,7 @@ class Knowledge:
         read_at: the time of the last good body, in seconds of the clock.
         accepted: the readings of each resource that is known, in their order.
         failed_at: the end of the last refresh of each resource that failed.
-        damaged_at: the time of the last damaged body of each resource that the exporter
-            has accepted.
+        damaged_until: when a body of each resource replaced a damaged one.
         tried_at: the end of the last refresh of each resource, successful or not.
         failed_as_peers: resources whose last refresh failed for the same reason as the
             peers' last one, which need no log line.
@@ -104,7 +103,7 @@ class Knowledge:
         self.aging_since: dict[str, float] = {}
         self.accepted: dict[str, list[Accepted]] = {}
         self.failed_at: dict[str, float] = {}
-        self.damaged_at: dict[str, float] = {}
+        self.damaged_until: dict[str, float] = {}
         self.tried_at: dict[str, float] = {}
         self.failed_as_peers: set[str] = set()
         self.expired_after: dict[str, tuple[float, float]] = {}
@@ -148,7 +147,7 @@ class Knowledge:
                 self.aging_since[name] = min(since, self.replaced_at)
         self.accepted.update(before.accepted)
         self.failed_at.update(before.failed_at)
-        self.damaged_at.update(before.damaged_at)
+        self.damaged_until.update(before.damaged_until)
         self.tried_at.update(before.tried_at)
         self.failed_as_peers |= before.failed_as_peers
         self.recovered_at = before.recovered_at
@@ -207,12 +206,11 @@ class Knowledge:
                         body, made_at = self.account.delivered.pop(one)
                         self.bodies[one] = body, asked
                         began = seconds - standing.seconds
-                        if made_at is None:
-                            self.damaged_at[one] = seconds
-                        else:
-                            began = min(began, made_at)
-                        reading = Accepted(seconds, began, made_at)
-                        self.accepted.setdefault(one, []).append(reading)
+                        began = began if made_at is None else min(began, made_at)
+                        readings = self.accepted.setdefault(one, [])
+                        if readings and readings[-1].made_at is None:
+                            self.damaged_until[one] = seconds
+                        readings.append(Accepted(seconds, began, made_at))
         self._forget()
         self._former_accounts = self.network.inventory.former_accounts
 

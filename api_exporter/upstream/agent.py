@@ -63,7 +63,8 @@ class UpstreamAgent:
         self._pool = pool = HTTPConnectionPool(reactor)
         pool.cachedConnectionTimeout = IDLE_SECONDS
         # Twisted retries only if a kept connection ends without a single byte: the
-        # server closed it at the moment of its reuse. That is no failed attempt.
+        # server closed it at the moment of its reuse. That is no failed attempt, and if
+        # no new connection is made, the request counts as unsent.
         pool.retryAutomatically = True
         self._forwarding_agent: IAgent | None = None
         self._credentials: bytes | None = None
