@@ -200,7 +200,9 @@ class Knowledge:
                     before is None or before.failures or not before.last_success
                 ):
                     self.recovered_at = seconds
-                for one in names:
+                # Peers that are held are published, and succeed, once more.
+                is_held = name == PEERS and self.network.pipeline.held is not None
+                for one in () if is_held else names:
                     if one in self.account.delivered:
                         asked = (standing.ended_at or 0.0) - standing.seconds
                         body, made_at = self.account.delivered.pop(one)
