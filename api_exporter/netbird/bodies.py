@@ -15,6 +15,7 @@ from msgspec import Struct
 from api_exporter.exposition.text import MAX_LABEL_BYTES, truncate
 from api_exporter.netbird.elements import (
     DECODE_ERRORS,
+    JSON_SPACE,
     LIST_PIECE_BYTES,
     decode_leniently,
     decode_problem,
@@ -313,7 +314,7 @@ class DocumentDecoder(Generic[S]):
 
     def decode(self, body: bytes, known: DecodeContext = NO_CONTEXT) -> Decoded:
         """Decode a body. Raise UpstreamError for an object without a known field."""
-        if self._nullable and body.strip() == b"null":
+        if self._nullable and body.strip(JSON_SPACE) == b"null":
             return Decoded((self._decoder.type(),))
         if len(body) > _MAX_DOCUMENT_BYTES:
             raise UpstreamError(

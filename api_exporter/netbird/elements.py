@@ -31,7 +31,12 @@ _MAX_VALUES = 400_000
 _MIN_ELEMENT_BYTES = 32
 """The minimum average bytes of the elements of a long body. Records have hundreds."""
 
-_HEAD = re.compile(rb'\s{0,9}\[(\s{0,9})(\{\s{0,9}(?:"[^"\\]{0,99}"\s?:)?)')
+JSON_SPACE = b" \t\n\r"
+"""The white space of JSON. Python's has vertical tabs and form feeds, too."""
+
+_HEAD = re.compile(
+    rb'[%b]{0,9}\[(\s{0,9})(\{\s{0,9}(?:"[^"\\]{0,99}"\s?:)?)' % JSON_SPACE
+)
 
 _LONE_SURROGATE = re.compile(
     rb"\\u[dD](?:[89abAB][0-9a-fA-F]{2}(?!\\u[dD][c-fC-F])"

@@ -210,9 +210,11 @@ class DocumentTests(SynchronousTestCase):
 
     def test_null(self) -> None:
         """Settings that were never stored are `null`, and no `{}`."""
-        null = RESOURCE_BY_NAME["agent_settings"].decoder.decode(b" null\n")
+        decoder = RESOURCE_BY_NAME["agent_settings"].decoder
+        null = decoder.decode(b" null\n")
         found = (null.records, null.rejected, null.unread_count)
         self.assertEqual(((AgentSettings(),), 0, 0), found)
+        self.assertRaises(UpstreamError, decoder.decode, b"\vnull")
 
     def test_too_long(self) -> None:
         """A document of more than 1 MiB is not decoded."""

@@ -118,6 +118,15 @@ class ElementsTests(SynchronousTestCase):
             self.assertIn(where, str(error))
             self.assertEqual(where != "", "counted from" in str(error))
 
+    def test_space(self) -> None:
+        """A space that JSON does not have is refused in front of a long list, too."""
+        records = b'[{"id":"a"},{"id":"b"}]'
+        for size in (9, 99):
+            self.patch(elements, "LIST_PIECE_BYTES", size)
+            self.assertTrue(self.pieces(b" \t\r\n" + records))
+            for space in (b"\v", b"\f"):
+                self.assertRaises(UpstreamError, self.pieces, space + records)
+
     def test_other_first_key(self) -> None:
         """The first record may begin with another key than all others."""
         more = [{"id": str(n), "in": [{"a": 1}] * 50} for n in range(9000)]
