@@ -322,7 +322,7 @@ class Refresher(Service):
             self._schedule.ended(name, self._clock.seconds())
         if not self.running or name not in {CURRENT_USER, ACCOUNT_LIST}:
             return
-        if untried is not self._pipeline.untried:  # this was the former token's answer
+        if untried is not self._pipeline.untried:  # perhaps the former token's answer
             self._schedule.make_due(name, self._clock.seconds())
             return
         was_untried = name in untried
