@@ -179,7 +179,7 @@ def ways(found: Results) -> Iterator[tuple[str, str, str, str]]:
         " at each change",
         "each release",
         f"{total(fuzzed, 'executions'):,.0f} inputs in {total(fuzzed, 'minutes'):,.0f}"
-        " minutes of a processor. It found two defects, both mended",
+        " minutes of a processor. It found three defects, all mended",
     )
 
 
