@@ -44,7 +44,7 @@ class UpstreamError(Exception):
         server_message: the upstream's own message in a refusal, or "".
         retryable: whether a retry within the same refresh may help.
         retry_after: the Retry-After of the response in seconds, or None.
-        unsent: whether it counts as a request that the upstream never saw.
+        unsent: whether the request counts as one that the upstream never saw.
         unsupported: whether the upstream lacks the path.
         request_id: identifies the request in the upstream's log, or "".
         cure: what to do about it, "" if the advice of the reason fits.

@@ -496,8 +496,8 @@ class Checker:
                 continue
             assert name is not None
             assert before.wait is not None
-            # These make resources due: a reload, a token, and the peers' recovery. The
-            # request that first reads a new token may have begun with the former one.
+            # These make resources due: a reload, a token, and the peers' recovery. If a
+            # refresh of the token's owner finds a new token, it is repeated at once.
             is_due = max(known.replaced_at, known.recovered_at) >= before.began
             is_due |= name in known.network.pipeline.untried
             if name == PEERS or is_due or request.token != before.token:

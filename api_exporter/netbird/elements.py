@@ -34,6 +34,7 @@ _MIN_ELEMENT_BYTES = 32
 JSON_SPACE = b" \t\n\r"
 """The white space of JSON. Python's has vertical tabs and form feeds, too."""
 
+# The decoder sees all but what stands before the bracket.
 _HEAD = re.compile(
     rb'[%b]{0,9}\[(\s{0,9})(\{\s{0,9}(?:"[^"\\]{0,99}"\s?:)?)' % JSON_SPACE
 )
