@@ -246,7 +246,7 @@ class Snapshot(Struct, frozen=True, kw_only=True, dict=True):
         return self.inventory.detailed_peer_ids()
 
 
-class Finder(Struct, frozen=True):
+class Finder(Struct, frozen=True, eq=False):
     """A function that yields findings of some kinds, and the resources that it reads.
 
     Attributes:

@@ -33,6 +33,8 @@ from api_exporter.subjects import networks, routes
 from api_exporter.subjects.groups import GroupCount, count_important
 from api_exporter.subjects.table import FINDERS, RESOURCE_BY_NAME
 
+_READ = frozenset(name for finder in FINDERS for name in finder.reads)
+
 
 def can_find(finder: Finder, snapshot: Snapshot) -> bool:
     is_blind = finder.hidden_in_outage and snapshot.peers_unreadable
@@ -52,7 +54,7 @@ def find(finder: Finder, snapshot: Snapshot) -> Iterator[Finding]:
 
 def unknown_resources(snapshot: Snapshot) -> tuple[str, ...]:
     """Return the resources without data: findings over them may be missing."""
-    missing = {name for finder in FINDERS for name in _unknown(snapshot, finder)}
+    missing = _READ - snapshot.inventory.records.keys()
     return tuple(
         name
         for name, state in snapshot.states.items()
@@ -65,12 +67,11 @@ def has_untried(snapshot: Snapshot) -> bool:
 
     One without a path is not: the token's user may stay unknown.
     """
-    read = {name for finder in FINDERS for name in finder.reads}
     inventory, now = snapshot.inventory, snapshot.now
     return any(
         RESOURCE_BY_NAME[name].request_path(inventory, now) is not None
         for name, state in snapshot.states.items()
-        if name in read and state.up is None and state.supported is None
+        if state.up is None and state.supported is None and name in _READ
     )
 
 

@@ -75,14 +75,22 @@ class BodyMemory:
 
     def __init__(self) -> None:
         self._receiving: set[BodyReceiver] = set()
-        self._waiting = 0
+        self._received = self._waiting = 0
+        self._full = False
 
     def add(self, body: "BodyReceiver") -> None:
         self._receiving.add(body)
 
-    def discard(self, body: "BodyReceiver") -> None:
-        self._receiving.discard(body)
+    def receive(self, size: int) -> None:
+        """Count a piece of a body that is being received."""
+        self._received += size
         self.update()
+
+    def discard(self, body: "BodyReceiver") -> None:
+        if body in self._receiving:
+            self._receiving.remove(body)
+            self._received -= body.received
+            self.update()
 
     def reserve(self, size: int) -> Callable[[], None]:
         """Count a body until it is decoded. Return a function that ends this."""
@@ -97,8 +105,10 @@ class BodyMemory:
 
     def update(self) -> None:
         """Pause and resume connections so that the limits hold."""
-        received = sum(body.received for body in self._receiving)
-        full = received + self._waiting > MAX_BODIES_BYTES
+        was_full = self._full
+        self._full = full = self._received + self._waiting > MAX_BODIES_BYTES
+        if not full and not was_full:
+            return  # none is paused
         longest = max((body.received for body in self._receiving), default=0)
         for body in self._receiving:
             others = self._waiting > 0 or body.received < longest
@@ -156,12 +166,12 @@ class BodyReceiver(Protocol):
         if self._result.called:  # data that arrives before the abort takes effect
             return
         self.received += len(data)
+        self._memory.receive(len(data))
         if self.received > self.limit:
             message = f"the body is longer than {self.limit} bytes"
             self._refuse(UpstreamError("too_large", message))
             return
         self._body.write(data)
-        self._memory.update()
 
     def connectionLost(self, reason: Failure | None = None) -> None:
         if self._result.called:
